@@ -33,7 +33,7 @@ sub order {
 # --- pipelines
 $got = $api->post('/api/pipelines', body(description => 'd', timeoutSeconds => 60,
 	steps => [step('a', directory => 'web/app'), step('b', runWhen => 'failure', timeoutSeconds => 5),
-		step('c', runWhen => 'always')]));
+		step('c', runWhen => 'always', mayFail => \1)]));
 is($got->{status}, 201, 'a pipeline with steps is created') or diag $got->{body};
 my $pipe = $got->{json};
 is($got->{headers}{location}, "/api/pipelines/$pipe->{id}", 'Location is the path of the new pipeline');
@@ -41,6 +41,8 @@ is($api->get("/api/pipelines/$pipe->{id}")->{body}, $got->{body}, 'GET returns w
 is(order($pipe->{id}), 'a b c', 'a pipeline has its steps in their order');
 is_deeply([map { $_->{runWhen} } @{ $pipe->{steps} }], [qw(success failure always)],
     'a step has its runWhen');
+is_deeply([map { $_->{mayFail} ? 1 : 0 } @{ $pipe->{steps} }], [0, 0, 1],
+    'a step may not fail unless its mayFail says so');
 is_deeply([map { $_->{timeoutSeconds} } @{ $pipe->{steps} }], [undef, 5, undef],
     'a step has its timeoutSeconds');
 is_deeply([map { $_->{directory} } @{ $pipe->{steps} }], ['web/app', undef, undef],
@@ -65,6 +67,7 @@ for my $case (
 	[body(steps => [{}]), '/steps/0/name /steps/0/script', 'an empty step'],
 	[body(steps => [step('a'), step('b', script => '')]), '/steps/1/script', 'an empty script'],
 	[body(steps => [step('a', runWhen => 'never')]), '/steps/0/runWhen', 'an unknown runWhen'],
+	[body(steps => [step('a', mayFail => 'yes')]), '/steps/0/mayFail', 'a string for mayFail'],
 	[body(steps => [step('a', position => 3)]), '/steps/0/position', 'a position in a list of steps'],
 	[body(steps => [step('a', script => 'x' x 65536)]), '/steps/0/script', 'a long script'],
 	[body(steps => [step('a', script => "\x{20ac}" x 22000)]), '/steps/0/script',

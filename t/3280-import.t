@@ -35,7 +35,8 @@ sub parts {
 }
 
 # --- two values of each member: resource => { member => [one, other] }
-my @script = (name => 's', directory => undef, timeoutSeconds => undef, runWhen => 'success');
+my @script = (name => 's', directory => undef, timeoutSeconds => undef, runWhen => 'success',
+	mayFail => $false);
 my %values = (
 	Project => {
 		name => [ 'Site', 'Site' ], description => [ 'one', undef ],
@@ -60,7 +61,7 @@ my %values = (
 		name => [ 'build', 'build' ], description => [ 'builds', undef ],
 		timeoutSeconds => [ 60, undef ], checkout => [ 'keep', 'none' ],
 		steps => [ [ { @script, script => 'make', directory => 'web/app', timeoutSeconds => 5,
-				runWhen => 'always' },
+				runWhen => 'always', mayFail => $true },
 			{ @script, script => 'make check' } ], [ { @script, script => 'make all' } ] ],
 	},
 	Environment => {

@@ -14,6 +14,7 @@ use Slipway::Template;
 use Slipway::Test;
 use Test::More;
 
+my ($true, $false) = (Cpanel::JSON::XS::true, Cpanel::JSON::XS::false);
 my $json = Cpanel::JSON::XS->new->utf8->canonical;
 my $site = tempdir() . '/templates';
 # Writes a template: its id, template.json and other files.
@@ -26,7 +27,7 @@ sub template {
 sub steps { return [ map { { name => "Step $_", file => "$_.sh" } } @_ ] }
 my %ok = ('1.sh' => "echo 1\n", '2.sh' => "echo 2\n");
 template('own', { name => "The site's own", steps => [ { name => 'One', file => '1.sh' },
-	{ name => 'Two', file => '2.sh', directory => 'web/app', runWhen => 'always',
+	{ name => 'Two', file => '2.sh', directory => 'web/app', runWhen => 'always', mayFail => \1,
 		timeoutSeconds => 9 } ] }, %ok);
 template('rollback', { name => 'Another rollback', description => 'Ours.', steps => steps(1) }, %ok);
 template('sharing', { name => 'Sharing', steps => [ { name => 'One', file => '../common/common.sh' } ] });
@@ -116,9 +117,10 @@ is_deeply($all{own},
     { id => 'own', name => "The site's own", description => undef, checkout => 'fresh',
 	envPresets => [], steps => [
 	{ name => 'One', script => "echo 1\n", directory => undef, runWhen => 'success',
-		timeoutSeconds => undef },
+		mayFail => $false, timeoutSeconds => undef },
 	{ name => 'Two', script => "echo 2\n", directory => 'web/app', runWhen => 'always',
-		timeoutSeconds => 9 } ] }, "a template of the site is returned with every member");
+		mayFail => $true, timeoutSeconds => 9 } ] },
+    "a template of the site is returned with every member");
 is($all{rollback}{name}, 'Another rollback', 'a template in a later folder replaces one of the same id');
 for my $id (sort keys %bad) {
 	ok(!exists $all{$id}, "the invalid template $id is left out");
@@ -160,9 +162,10 @@ my $made = $got->{json};
 is($got->{headers}{location}, "/api/pipelines/$made->{id}", 'Location is the path of the new pipeline');
 is_deeply([ @$made{qw(name description projectId)} ], [ "The site's own", undef, $project ],
     'a pipeline from a template has its name');
-is_deeply([ map { [ @$_{qw(name script directory position runWhen timeoutSeconds)} ] } @{ $made->{steps} } ],
-    [ [ 'One', "echo 1\n", undef, 0, 'success', undef ],
-	[ 'Two', "echo 2\n", 'web/app', 1, 'always', 9 ] ],
+is_deeply([ map { [ @$_{qw(name script directory position runWhen mayFail timeoutSeconds)} ] }
+	@{ $made->{steps} } ],
+    [ [ 'One', "echo 1\n", undef, 0, 'success', $false, undef ],
+	[ 'Two', "echo 2\n", 'web/app', 1, 'always', $true, 9 ] ],
     'a pipeline from a template has its steps');
 is_deeply($api->get("/api/pipelines/$made->{id}")->{json}, $made, 'GET returns the pipeline from a template');
 sub from_template {

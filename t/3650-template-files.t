@@ -32,7 +32,7 @@ sub faults {
 	for my $step (@steps) {
 		my $name = ref $step eq 'HASH' && defined $step->{name} ? $step->{name} : '?';
 		$say->("step $name: unknown member $_")
-		    for grep { !/^(name|file|directory|runWhen|timeoutSeconds)$/ } sort keys %$step;
+		    for grep { !/^(name|file|directory|runWhen|mayFail|timeoutSeconds)$/ } sort keys %$step;
 		$say->("step $name: name") if !text($name, 1, 100);
 		$say->("step $name: twice") if $names{$name}++;
 		my $file = defined $step->{file} ? $step->{file} : '';

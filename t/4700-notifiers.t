@@ -337,6 +337,20 @@ is($db->sql("SELECT COUNT(*) FROM notice WHERE notifier_id = $one->{id}") + 0, 0
 $hook = create(projectId => $project);
 $path = "/api/notifiers/$hook->{id}";
 
+# --- a success with warnings
+my $untidy = $all->make('/api/pipelines', { projectId => $project, name => 'untidy',
+	steps => [ { name => 'deploy', script => 'true' },
+		{ name => 'prune', script => 'exit 6', mayFail => $true } ] })->{id};
+$maintainer->put($path, { events => ['succeeded'], target => to('/warned') });
+create(projectId => $project, kind => 'text', events => ['succeeded'], target => to('/warned-chat'));
+my $warned = $all->wait($all->post(projectId => $project, pipelineId => $untidy, envVars => {}));
+my $why = 'Step 2 (prune) ended with exit status 6.';
+$got = arrived_at('/warned', qr/"warnings":1/, 'a webhook has the number of warnings');
+is_deeply([ @{ decode_json($got->{body})->{data} }{qw(status detail)} ], [ 'success', $why ],
+    'and names them');
+arrived_at('/warned-chat', qr/deployment $warned->{id} succeeded with warnings\\n\Q$why\E/,
+    'a chat message says that there were warnings, and names them');
+
 $got = $api->as('none')->get('/api/metrics')->{body};
 like($got, qr/^slipway_notifications_total\{kind="webhook",result="$_"\} [1-9]/m, "messages $_ are counted")
     for qw(delivered retried dropped);

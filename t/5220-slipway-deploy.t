@@ -30,10 +30,12 @@ my $gate = $all->marks('gate');
 unlink $gate;
 my $wait = "until test -e $gate; do sleep 0.1; done";
 my %pipeline = map { $_->[0] => $all->make('/api/pipelines', { projectId => $project, name => $_->[0],
-	steps => [map { { name => $_->[0], script => $_->[1], runWhen => $_->[2] || 'success' } }
+	steps => [map { { name => $_->[0], script => $_->[1], runWhen => $_->[2] || 'success',
+		mayFail => $_->[3] ? \1 : \0 } }
 		@{ $_->[1] }] })->{id} }
     ['build', [
 	['one', 'echo "first $VERSION $SLIPWAY_BRANCH"; echo ${#API_KEY}'], ['two', 'printf "a\nb\nc"']]],
+    ['untidy', [['deploy', 'echo fine'], ['prune', 'exit 6', 'success', 1]]],
     ['broken', [['good', 'echo fine'], ['bad', 'echo broken; exit 3'], ['after', 'echo later', 'always']]],
     ['noisy', [['noisy', 'printf "\\033]52;c;aGk=\\007\\033[2Ja\\033[31mred\\033[0m\\302\\2332Jb"; '
 	. 'printf "\\033]8;;javascript:x\\033\\\\link \\303\\251 \\302\\251\\n"']]],
@@ -53,6 +55,20 @@ is($out, $all->log($id), 'deploy -f prints the log');
 like($out, qr/^first 2\.1 main\n11\n/m, 'the deployment has the variables and the branch of the checkout');
 like($err, qr/^deployment $id: success/m, 'deploy -f says how the deployment ended');
 unlike($err, qr/warning/, 'deploy does not warn if all is pushed');
+is(run(\%here, 'deploy', '-P', 'untidy', '-f', @key), 0, 'a failure that may be is no failed deployment');
+my ($untidy) = $err =~ /^(\d+)\t/;
+like($err, qr/^deployment $untidy: success with warnings: Step 2 \(prune\) ended with exit status 6\.$/m,
+    'deploy -f names the warnings');
+my $shown = $all->show($untidy);
+is_deeply([@$shown{qw(status reason warnings)},
+	map { "$_->{status} " . ($_->{mayFail} ? 1 : 0) } @{ $shown->{steps} }],
+    ['success', undef, 1, 'success 0', 'failed 1'],
+    'the deployment has its warnings, and the step its failure');
+run('status', $untidy);
+like($out, qr/^warnings\s+1$/m, 'status shows the number of warnings');
+my $repeated = $all->make("/api/deployments/$untidy/retry", {});
+$all->wait($repeated->{id});
+is($all->show($repeated->{id})->{warnings}, 1, 'a retry copies what may fail');
 is(run(\%here, 'deploy', '-P', 'broken', '-f', @key), 1, 'the exit status of a failed deployment is 1');
 my ($broken) = $err =~ /^(\d+)\t/;
 like($err, qr/^deployment $broken: failed: .*bad/m, 'deploy -f says why the deployment failed');

@@ -45,6 +45,7 @@ static const struct field step_fields[] = {
 	S(directory, NULLABLE, .doc = "Directory that it runs in."),
 	S(timeout_seconds, NULLABLE, .doc = "Time limit of the step."),
 	S(run_when, IO, .doc = "success, failure or always."),
+	S(may_fail, IO, .doc = "Whether its failure is only a warning."),
 	FIELD_END,
 };
 static const struct shape document_step_shape = {

@@ -48,6 +48,9 @@ static const struct field step_fields[] = {
 	S(run_when, FIELD_OUT | FIELD_IN, .values = when, .named = "RunWhen",
 	    .doc = "Condition: success of the steps before it, a failure, or "
 		   "always."),
+	S(may_fail, FIELD_OUT | FIELD_IN,
+	    .doc = "Whether the deployment succeeds, with a warning, although "
+		   "the step failed."),
 	S(timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,
 	    .max = PIPELINE_TIMEOUT_MAX,
 	    .doc = "Time limit; the step fails if it takes longer."),

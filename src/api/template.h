@@ -13,6 +13,7 @@ struct template_step {
 	const char *script;
 	const char *directory; /* NULL = the root of the workspace */
 	const char *run_when;
+	bool may_fail;
 	struct maybe timeout_seconds;
 };
 

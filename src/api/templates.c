@@ -90,6 +90,7 @@ steps_of_template(struct arena *a, const struct template *t)
 		to[i].script = from[i].script;
 		to[i].directory = from[i].directory;
 		to[i].run_when = from[i].run_when;
+		to[i].may_fail = from[i].may_fail;
 		to[i].timeout_seconds = from[i].timeout_seconds;
 	}
 	return (struct list){ .items = to, .n = t->steps.n };

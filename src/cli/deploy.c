@@ -41,8 +41,11 @@ slipway_follow(struct client *c, int64_t id, int64_t offset)
 	if (c->json)
 		client_print(&r);
 	else
-		(void)fprintf(stderr, "%sdeployment %lld: %s%s%s\n",
+		(void)fprintf(stderr, "%sdeployment %lld: %s%s%s%s\n",
 		    c->table && c->in_line ? "\n" : "", (long long)id, d.status,
+		    str_eq(d.status, "success") && d.warnings > 0 ?
+			" with warnings" :
+			"",
 		    d.detail == NULL ? "" : ": ",
 		    d.detail == NULL ? "" : str_visible(c->a, d.detail));
 	c->call->status = slipway_outcome(d.status);

@@ -17,6 +17,7 @@ const struct json_path deployment_paths[] = {
 	D(status, "status", .must = true),
 	D(reason, "reason"),
 	D(detail, "detail"),
+	D(warnings, "warnings"),
 	D(trigger, "trigger"),
 	D(approval, "approval"),
 	D(approval_by, "approvalBy"),

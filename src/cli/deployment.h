@@ -17,6 +17,7 @@ struct deployment {
 	const char *status;
 	const char *reason;
 	const char *detail;
+	int64_t warnings; /* steps that failed and may */
 	const char *trigger;
 	const char *approval;         /* NULL = not required */
 	int64_t approval_by;          /* 0 = not decided */

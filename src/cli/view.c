@@ -20,6 +20,7 @@ static const struct column list_columns[] = {
 	D(created_at, "CREATED", 0),
 	D(commit_message, "MESSAGE", COLUMN_LINE | COLUMN_CUT),
 	D(tag, "TAG", 0),
+	D(warnings, "WARNINGS", 0),
 	COLUMN_END,
 };
 static const struct column status_columns[] = {
@@ -27,6 +28,7 @@ static const struct column status_columns[] = {
 	D(status, "status", COLUMN_STATUS),
 	D(reason, "reason", 0),
 	D(detail, "detail", 0),
+	D(warnings, "warnings", 0),
 	D(project, "project", 0),
 	D(environment, "environment", 0),
 	D(branch, "branch", 0),

@@ -197,6 +197,8 @@ put_steps(struct buf *b, const struct settings_runner *s,
 		put(b, R_STEP_DIRECTORY, step[i].directory);
 		put_number(b, R_STEP_TIMEOUT, step_limit(s, &step[i]));
 		put(b, R_STEP_WHEN, step[i].run_when);
+		if (step[i].may_fail)
+			put_number(b, R_STEP_MAY_FAIL, 1);
 	}
 }
 

@@ -36,6 +36,7 @@ static const struct field data_fields[] = {
 	N(status, .doc = NULL),
 	N(reason, .doc = NULL),
 	N(detail, .doc = NULL),
+	N(warnings, .doc = NULL),
 	N(trigger, .doc = NULL),
 	N(user, .doc = NULL),
 	N(text, .outside = "lockReason"),
@@ -78,6 +79,13 @@ message_webhook(struct arena *a, const struct notice *n, const char **out)
 	return e;
 }
 
+/* Whether it succeeded although steps failed that may. */
+static bool
+is_warned(const struct notice *n)
+{
+	return state_find(n->status) == STATE_SUCCESS && n->warnings.n > 0;
+}
+
 static const char *
 title(struct arena *a, const struct notice *n)
 {
@@ -93,9 +101,10 @@ title(struct arena *a, const struct notice *n)
 		    n->environment == NULL ? "" : n->environment);
 	if (state_find(n->status) == STATE_INTERRUPTED)
 		verb = "was interrupted";
-	return arena_printf(a, "%s: deployment %lld%s%s %s", place,
+	return arena_printf(a, "%s: deployment %lld%s%s %s%s", place,
 	    (long long)n->deployment_id.n, n->environment == NULL ? "" : " to ",
-	    n->environment == NULL ? "" : n->environment, verb);
+	    n->environment == NULL ? "" : n->environment, verb,
+	    is_warned(n) ? " with warnings" : "");
 }
 
 /* Adds a line unless the text is NULL or empty. */
@@ -124,7 +133,7 @@ details(struct arena *a, const struct notice *n)
 	struct buf b;
 
 	buf_init(&b, BODY_MAX);
-	if (notice_event_find(n->event) == NOTICE_FAILED)
+	if (notice_event_find(n->event) == NOTICE_FAILED || is_warned(n))
 		line(&b, a, "", n->detail);
 	line(&b, a, "Reason: ", n->text);
 	line(&b, a, "Pipeline: ", n->pipeline);

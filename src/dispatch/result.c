@@ -189,6 +189,14 @@ workspace(struct arena *a, const struct record *r, struct outcome *out)
 	return NULL;
 }
 
+static const struct err *
+warnings(struct arena *a, const struct record *r, struct outcome *out)
+{
+	(void)a;
+	return num_parse(r->value, 0, INT32_MAX, &out->warnings) ? NULL :
+								   malformed(r);
+}
+
 /* "STATUS REASON TIME\nDETAIL" */
 static const struct err *
 end(struct arena *a, const struct record *r, struct outcome *out)
@@ -378,6 +386,7 @@ result_read(const struct task *t, struct arena *a, struct outcome *out)
 		{ R_STAYED, checked_out },
 		{ R_OBJECTS_SEEN, objects },
 		{ R_WORKSPACE, workspace },
+		{ R_WARNINGS, warnings },
 		{ R_RESULT_END, end },
 	};
 	const struct err *e;

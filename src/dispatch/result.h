@@ -12,6 +12,7 @@ struct outcome {
 	bool ended;         /* the job reported the rest */
 	enum reason reason; /* REASON_NONE: success */
 	const char *detail;
+	int64_t warnings; /* steps that failed and may */
 	int64_t time;
 	const char *objects; /* for the project's next job, or NULL */
 	struct workspace_seen {

@@ -222,6 +222,7 @@ settlement_make(struct dispatch *d, struct task *t, struct settlement *out)
 		.epoch = t->run.epoch,
 		.reason = out->outcome.reason,
 		.detail = out->outcome.detail,
+		.warnings = out->outcome.warnings,
 		.finished_at = { out->outcome.time },
 		.before = settle_body,
 		.context = out,

@@ -32,6 +32,7 @@ struct job_step {
 	const char *directory; /* in the workspace; NULL = its root */
 	int64_t timeout;       /* seconds, 0 = none */
 	enum job_when when;
+	int64_t may_fail;
 };
 
 struct job_list {
@@ -252,6 +253,10 @@ MUSTCHECK const struct err *job_checkout(struct job *, struct checkout *out,
  * the first step. */
 MUSTCHECK const struct err *job_workspace(struct job *, const struct seen *seen,
     const char **out);
+
+/* The variables of the steps, "NAME=value", ending with NULL, in the arena. */
+const char *const *job_environment(const struct job *, const char *branch,
+    const char *hash);
 
 /* Measures the project's cache, and marks it as one to empty if it is too
  * large. */

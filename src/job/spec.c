@@ -20,6 +20,7 @@ enum kind {
 	K_DIRECTORY,
 	K_TIMEOUT,
 	K_WHEN,
+	K_MAY_FAIL,
 	K_CHECKOUT,
 	K_END
 };
@@ -60,6 +61,7 @@ static const struct entry entries[] = {
 	{ "step-directory", K_DIRECTORY, 0 },
 	{ "step-timeout", K_TIMEOUT, 0 },
 	{ "step-when", K_WHEN, 0 },
+	{ "step-may-fail", K_MAY_FAIL, 0 },
 	{ "timeout", K_NUMBER, AT(timeout) },
 	{ "checkout-timeout", K_NUMBER, AT(checkout_timeout) },
 	{ "grace", K_NUMBER, AT(grace) },
@@ -138,6 +140,8 @@ step_set(struct job_spec *spec, enum kind kind, const struct record *r)
 	step = &spec->steps[spec->nsteps - 1];
 	if (kind == K_TIMEOUT)
 		return number(r, &step->timeout);
+	if (kind == K_MAY_FAIL)
+		return number(r, &step->may_fail);
 	if (kind == K_SCRIPT) {
 		step->script = r->value;
 		step->script_len = r->len;
@@ -193,6 +197,7 @@ set(struct arena *a, struct job_spec *spec, const struct entry *entry,
 	case K_DIRECTORY:
 	case K_TIMEOUT:
 	case K_WHEN:
+	case K_MAY_FAIL:
 		return step_set(spec, entry->kind, r);
 	case K_CHECKOUT:
 		return checkout_set(spec, r);

@@ -29,104 +29,13 @@ struct course {
 	const char *detail;
 	int64_t cancel_deadline; /* 0 = not canceled */
 	bool failed;             /* only cleanup runs from now on */
-	bool superseded;         /* no step runs */
-	bool began;              /* some step has */
+	bool achieved;           /* a step that may not fail succeeded */
+	bool curtailed;          /* canceled when only what may fail was left */
+	size_t warnings;
+	const char *warning; /* sentences; NULL = none */
+	bool superseded;     /* no step runs */
+	bool began;          /* some step has */
 };
-
-struct env {
-	struct arena *a;
-	const char **items;
-	size_t n;
-	size_t own; /* the first of them are set by the service */
-};
-
-static void
-env_put(struct env *env, const char *name, const char *value)
-{
-	env->items[env->n++] = arena_printf(env->a, "%s=%s", name,
-	    value == NULL ? "" : value);
-	env->own = env->n;
-}
-
-/* Adds a variable of the user, unless the service has set it. */
-static void
-env_add(struct env *env, const char *pair)
-{
-	size_t len = strcspn(pair, "=") + 1, i;
-
-	if (str_starts(pair, "SLIPWAY_"))
-		return;
-	for (i = 0; i < env->own; i++)
-		if (strncmp(env->items[i], pair, len) == 0)
-			return;
-	env->items[env->n++] = pair;
-}
-
-/* Directories of the cache, by the variables of programs that use it. A user can
- * set these to something else. */
-static void
-env_cache(struct env *env, const char *cache)
-{
-	static const char *const names[][2] = {
-		{ "XDG_CACHE_HOME", "" },
-		{ "COMPOSER_CACHE_DIR", "/composer" },
-		{ "npm_config_cache", "/npm" },
-		{ "PIP_CACHE_DIR", "/pip" },
-	};
-	size_t i;
-
-	env->own = env->n;
-	for (i = 0; cache != NULL && i < sizeof(names) / sizeof(names[0]); i++)
-		env_add(env,
-		    arena_printf(env->a, "%s=%s%s", names[i][0], cache,
-			names[i][1]));
-}
-
-/* Environment "NAME=value", ends with NULL, in the arena. */
-static void
-env_number(struct env *env, const char *name, int64_t n)
-{
-	env_put(env, name, arena_printf(env->a, "%lld", (long long)n));
-}
-
-static const char *const *
-environment(const struct job *job, const char *branch, const char *hash)
-{
-	const struct job_spec *spec = &job->spec;
-	struct env env = { .a = job->a };
-	size_t i;
-
-	env.items = arena_alloc(job->a, spec->env.n + spec->secret.n + 24,
-	    sizeof(*env.items));
-	env_put(&env, "PATH", spec->path);
-	env_put(&env, "HOME", job->place.home);
-	/* without it, bash looks up the account first */
-	env_put(&env, "SHELL", "/bin/bash");
-	env_put(&env, "LANG", "C.UTF-8");
-	env_put(&env, "CI", "true");
-	env_number(&env, "SLIPWAY_DEPLOYMENT_ID", spec->deployment);
-	if (spec->rollback_to != 0)
-		env_number(&env, "SLIPWAY_ROLLBACK_TO", spec->rollback_to);
-	env_number(&env, "SLIPWAY_PROJECT_ID", spec->project);
-	env_put(&env, "SLIPWAY_PROJECT", spec->project_name);
-	env_put(&env, "SLIPWAY_PIPELINE", spec->pipeline_name);
-	if (spec->environment_name != NULL)
-		env_put(&env, "SLIPWAY_ENVIRONMENT", spec->environment_name);
-	env_put(&env, "SLIPWAY_BRANCH", branch);
-	if (spec->tag != NULL)
-		env_put(&env, "SLIPWAY_TAG", spec->tag);
-	env_put(&env, "SLIPWAY_COMMIT", hash);
-	env_put(&env, "SLIPWAY_REPOSITORY", spec->repository);
-	env_put(&env, "SLIPWAY_WORKSPACE", job->place.workspace);
-	if (job->place.cache != NULL)
-		env_put(&env, "SLIPWAY_CACHE", job->place.cache);
-	for (i = 0; i < spec->env.n; i++)
-		env_add(&env, spec->env.items[i]);
-	for (i = 0; i < spec->secret.n; i++)
-		env_add(&env, spec->secret.items[i]);
-	env_cache(&env, job->place.cache);
-	return env.items;
-}
 
 /* Writes the script to a new file in the private home, even if the previous
  * step changed the home's permissions. */
@@ -194,9 +103,10 @@ step_deadline(const struct course *c, const struct job_step *step)
 static void
 course_cancel(struct course *c, int64_t since)
 {
-	if (c->cancel_deadline != 0)
+	if (c->failed && c->cancel_deadline != 0)
 		return;
-	c->cancel_deadline = since + c->job->spec.cancel_grace * 1000;
+	if (c->cancel_deadline == 0)
+		c->cancel_deadline = since + c->job->spec.cancel_grace * 1000;
 	c->failed = true;
 	c->reason = REASON_CANCELED;
 	c->detail = reason_kinds[REASON_CANCELED].text;
@@ -234,24 +144,97 @@ overdue(const struct job *job)
 	    (long long)job->spec.timeout);
 }
 
+/* Records the failure of a step: that of the deployment, or a warning. */
+static void
+course_fail_step(struct course *c, size_t i, enum reason reason,
+    const char *detail)
+{
+	struct job *job = c->job;
+
+	if (job->spec.steps[i].may_fail == 0) {
+		course_fail(c, reason, detail);
+		return;
+	}
+	c->warnings++;
+	c->warning = c->warning == NULL ?
+	    detail :
+	    arena_printf(job->a, "%s %s", c->warning, detail);
+	job_log_say(&job->log, "==> step %zu may fail: this is a warning",
+	    i + 1);
+}
+
+/* Whether from this step on only steps are left that may fail, after others
+ * have succeeded.  What was to be deployed is deployed then, whatever happens
+ * to them. */
+static bool
+course_is_achieved(const struct course *c, size_t i)
+{
+	const struct job_spec *spec = &c->job->spec;
+
+	if (c->failed || !c->achieved || spec->steps[i].may_fail == 0)
+		return false;
+	for (; i < spec->nsteps; i++)
+		if (spec->steps[i].may_fail == 0 &&
+		    spec->steps[i].when == WHEN_SUCCESS)
+			return false;
+	return true;
+}
+
+/* Ends the rest of the deployment; what was achieved remains a success. */
+static void
+course_curtail(struct course *c, int64_t since)
+{
+	if (c->curtailed)
+		return;
+	c->curtailed = true;
+	c->cancel_deadline = since + c->job->spec.cancel_grace * 1000;
+}
+
+/* A cancel that arrived before this step. */
+static void
+course_obey(struct course *c, size_t i)
+{
+	struct job *job = c->job;
+
+	if (job->cancel_at == 0 || c->curtailed)
+		return;
+	if (!course_is_achieved(c, i)) {
+		course_cancel(c, job->cancel_at);
+		return;
+	}
+	course_curtail(c, job->cancel_at);
+	job_log_say(&job->log, "==> canceled before step %zu", i + 1);
+	course_fail_step(c, i, REASON_CANCELED,
+	    arena_printf(job->a,
+		"It was canceled before step %zu (%s), when everything else "
+		"had succeeded.",
+		i + 1, job->spec.steps[i].name));
+}
+
 static void
 course_update(struct course *c, size_t i, const struct run_end *end)
 {
 	struct job *job = c->job;
-	bool late = end->how == RUN_TIMED_OUT;
+	const struct job_step *step = &job->spec.steps[i];
+	const bool late = end->how == RUN_TIMED_OUT;
+	const int64_t since = step->when == WHEN_SUCCESS ? time_mono_ms() :
+							   job->cancel_at;
 	const char *detail = late ? overdue(job) : NULL;
 
-	if (job->cancel_at != 0) {
-		course_cancel(c,
-		    job->spec.steps[i].when == WHEN_SUCCESS ? time_mono_ms() :
-							      job->cancel_at);
-	} else if (!run_succeeded(end)) {
-		if (detail == NULL)
-			detail = arena_printf(job->a, "Step %zu (%s) %s.",
-			    i + 1, job->spec.steps[i].name,
-			    run_text(job->a, end));
-		course_fail(c, late ? REASON_TIMEOUT : REASON_STEP, detail);
+	if (job->cancel_at != 0 && course_is_achieved(c, i))
+		course_curtail(c, since);
+	else if (job->cancel_at != 0 && !(c->curtailed && run_succeeded(end))) {
+		course_cancel(c, since);
+		return;
 	}
+	if (run_succeeded(end)) {
+		c->achieved = c->achieved || step->may_fail == 0;
+		return;
+	}
+	if (detail == NULL)
+		detail = arena_printf(job->a, "Step %zu (%s) %s.", i + 1,
+		    step->name, run_text(job->a, end));
+	course_fail_step(c, i, late ? REASON_TIMEOUT : REASON_STEP, detail);
 }
 
 /* The effect of a cancel on a step: a running cleanup continues for the grace
@@ -306,11 +289,28 @@ step_directory(struct course *c, size_t i, int64_t before)
 	    "==> step %zu cannot run in the directory %s of the workspace: %s",
 	    i + 1, step->directory, e->msg);
 	step_end(c, i, STATE_FAILED, "- -", before);
-	course_fail(c, REASON_STEP,
+	course_fail_step(c, i, REASON_STEP,
 	    arena_printf(c->job->a,
 		"Step %zu (%s) cannot run in its directory: %s.", i + 1,
 		step->name, e->msg));
 	return -1;
+}
+
+/* The runner could not run a step.  That ends the deployment, unless the step
+ * may fail: a full disk, for example, is no reason to fail what is live. */
+static const struct err *
+step_give_up(struct course *c, size_t i, int64_t before, const struct err *e)
+{
+	struct job *job = c->job;
+
+	if (job->spec.steps[i].may_fail == 0)
+		return e;
+	job_log_say(&job->log, "==> step %zu could not run: %s", i + 1, e->msg);
+	step_end(c, i, STATE_FAILED, "- -", before);
+	course_fail_step(c, i, REASON_RUNNER,
+	    arena_printf(job->a, "Step %zu (%s) could not run: %s.", i + 1,
+		job->spec.steps[i].name, e->msg));
+	return NULL;
 }
 
 static const struct err *
@@ -340,15 +340,17 @@ step_run(struct course *c, size_t i)
 	    (long long)time_now_ms(), (long long)before);
 	if ((run.directory = step_directory(c, i, before)) == -1)
 		return NULL;
-	if (!script_create(step) &&
-	    (e = job_call_within(job, SCRIPT_MS, script_write,
-		 &job->spec.steps[i], &ignored)) != NULL)
-		return err_wrap(e, "write the script of step %zu", i + 1);
-	e = job_run(job, &run, &end);
+	if (script_create(step))
+		e = NULL;
+	else if ((e = job_call_within(job, SCRIPT_MS, script_write,
+		      &job->spec.steps[i], &ignored)) != NULL)
+		e = err_wrap(e, "write the script of step %zu", i + 1);
+	if (e == NULL)
+		e = job_run(job, &run, &end);
 	if (run.directory != 0)
 		(void)close(run.directory);
 	if (e != NULL)
-		return e;
+		return step_give_up(c, i, before, e);
 	step_end(c, i,
 	    run_succeeded(&end)         ? STATE_SUCCESS :
 		end.how == RUN_CANCELED ? STATE_CANCELED :
@@ -364,7 +366,7 @@ step_run(struct course *c, size_t i)
 static bool
 step_is_due(const struct course *c, const struct job_step *step)
 {
-	if (c->superseded ||
+	if (c->superseded || (c->curtailed && step->when == WHEN_SUCCESS) ||
 	    (c->cancel_deadline != 0 && time_mono_ms() >= c->cancel_deadline))
 		return false;
 	return step->when == WHEN_ALWAYS ||
@@ -456,7 +458,7 @@ course_checkout(struct course *c)
 	}
 	if (c->checkout.state != NULL)
 		job_result(job, "objects", "%s", c->checkout.state);
-	c->envp = environment(job, c->checkout.branch, c->checkout.hash);
+	c->envp = job_environment(job, c->checkout.branch, c->checkout.hash);
 	if (c->checkout.stayed != NULL)
 		job_result(job, "stayed", "%s", c->checkout.stayed);
 	if (how == CHECKOUT_DONE || how == CHECKOUT_SUPERSEDED)
@@ -502,7 +504,7 @@ course_no_checkout(struct course *c)
 	if (e == NULL && job->spec.head_only != 0)
 		e = course_head(c);
 	job->spec.credential = NULL;
-	c->envp = environment(job, job->spec.branch, job->spec.commit);
+	c->envp = job_environment(job, job->spec.branch, job->spec.commit);
 	return e;
 }
 
@@ -519,8 +521,7 @@ course_run(struct course *c)
 		return e;
 	for (i = 0; i < job->spec.nsteps; i++) {
 		job_control(job);
-		if (job->cancel_at != 0)
-			course_cancel(c, job->cancel_at);
+		course_obey(c, i);
 		if (!step_is_due(c, &job->spec.steps[i])) {
 			job_result(job, "step-skipped", "%zu", i);
 			continue;
@@ -571,7 +572,10 @@ job_steps(struct job *job)
 		job_cache(job);
 	job_log_close(&job->log);
 	course_log(&c);
-	last = job_result_end(job, c.reason, c.detail);
+	if (c.warnings != 0)
+		job_result(job, "warnings", "%zu", c.warnings);
+	last = job_result_end(job, c.reason,
+	    c.reason == REASON_NONE ? c.warning : c.detail);
 	return e != NULL ? e : last;
 }
 

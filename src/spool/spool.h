@@ -66,6 +66,7 @@
 	X(STEP_DIRECTORY, "step-directory") /* absent = the workspace */       \
 	X(STEP_TIMEOUT, "step-timeout")     /* seconds, 0 = none */            \
 	X(STEP_WHEN, "step-when")           /* success, failure, always */     \
+	X(STEP_MAY_FAIL, "step-may-fail")   /* 1 or 0 (default) */             \
 	X(TIMEOUT, "timeout")               /* of the pipeline, 0 = none */    \
 	X(CHECKOUT_TIMEOUT, "checkout-timeout")                                \
 	X(GRACE, "grace")                                                      \
@@ -97,6 +98,8 @@
 	X(OBJECTS_SEEN, "objects")                                              \
 	/* "STATUS DIRTY SIZE"; DIRTY is "-" if git cannot determine it */      \
 	X(WORKSPACE, "workspace")                                               \
+	/* number of steps that failed and may; absent = 0 */                   \
+	X(WARNINGS, "warnings")                                                 \
 	/* "STATUS REASON TIME\nDETAIL"; REASON may be "-" and DETAIL empty */  \
 	X(RESULT_END, "end")
 

@@ -144,7 +144,7 @@ static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(deploy_key), C(deploy_key_print), C(cache_generation), C(notices),
 	FIELD_END };
 static const struct field step_row[] = { S(position), S(name), S(script),
-	S(directory), S(timeout_seconds), S(run_when), FIELD_END };
+	S(directory), S(timeout_seconds), S(run_when), S(may_fail), FIELD_END };
 /* clang-format off */
 static const struct stmt load = {
 	.name = "claim_load",
@@ -172,7 +172,7 @@ static const struct stmt load = {
 	    " LEFT JOIN deploy_key k ON k.project_id = d.project_id"
 	    " WHERE d.id = ? AND d.owner = ? AND d.status = 'running';"
 	    " SELECT position, name, script, directory, timeout_seconds,"
-	    " run_when FROM deployment_step WHERE deployment_id = ?"
+	    " run_when, may_fail FROM deployment_step WHERE deployment_id = ?"
 	    " ORDER BY position; END",
 	.args = load_args,
 	.row = claim_row,

@@ -21,6 +21,9 @@ const struct field deployment_step_fields[] = {
 	S(name, 0, .doc = "Name of the step."),
 	S(status, 0, .values = state_steps, .named = "StepStatus",
 	    .doc = "Status of the step."),
+	S(may_fail, 0,
+	    .doc = "Whether the deployment succeeds, with a warning, although "
+		   "this step failed."),
 	S(exit_code, FIELD_NULL, .doc = "Exit status of the script."),
 	S(signal, FIELD_NULL, .doc = "Signal that ended the script."),
 	S(started_at, FIELD_NULL, .doc = "Time at which the step started."),
@@ -83,6 +86,9 @@ const struct field deployment_fields[] = {
 	D(finished_at, FIELD_NULL,
 	    .doc = "Time at which the deployment ended."),
 	D(log_size, 0, .doc = "Current size of the log in bytes."),
+	D(warnings, 0,
+	    .doc = "How many steps failed that may fail; detail names them if "
+		   "the deployment succeeded."),
 	A(env_role),
 	A(checkout),
 	D(queue_position, FIELD_DETAIL | FIELD_NULL | FIELD_NOROW,
@@ -150,9 +156,10 @@ static const struct stmt by_id = {
 };
 static const struct stmt steps_of_id = {
 	.name = "deployment_steps",
-	.sql = "SELECT position, name, status, exit_code, `signal`, started_at,"
-	       " finished_at, log_offset, log_length FROM deployment_step"
-	       " WHERE deployment_id = ? ORDER BY position",
+	.sql =
+	    "SELECT position, name, status, may_fail, exit_code, `signal`, started_at,"
+	    " finished_at, log_offset, log_length FROM deployment_step"
+	    " WHERE deployment_id = ? ORDER BY position",
 	.args = id_args,
 	.row = deployment_step_fields,
 	.rowsize = sizeof(struct deployment_step),

@@ -98,7 +98,9 @@ static const struct stmt any_source = {
 	" commit_hash, commit_message, env_vars, secret_vars, env_role," \
 	" environment_id, pipeline_id"
 /* clang-format on */
-#define STEP_OF "position, name, script, directory, timeout_seconds, run_when"
+#define STEP_OF                                                                \
+	"position, name, script, directory, timeout_seconds, run_when,"        \
+	" may_fail"
 
 /* The rows as deployment_by_id() would read them. */
 /* clang-format off */
@@ -108,10 +110,10 @@ static const struct stmt any_source = {
 	" detail, `trigger`, retry_of, created_by, approval,"		\
 	" approval_by, approval_at, approval_comment, rollback_reason,"	\
 	" runner, created_at, started_at, finished_at, log_size,"	\
-	" env_role, checkout"
+	" warnings, env_role, checkout"
 /* clang-format on */
-#define STEPS_MADE                                                             \
-	" ORDER BY position RETURNING position, name, status, exit_code,"      \
+#define STEPS_MADE                                                                  \
+	" ORDER BY position RETURNING position, name, status, may_fail, exit_code," \
 	" `signal`, started_at, finished_at, log_offset, log_length"
 
 static const struct field insert_args[] = { A(project_id), A(timeout_seconds),

@@ -14,6 +14,7 @@ struct deployment_step {
 	const char *directory; /* NULL = the root of the workspace */
 	struct maybe timeout_seconds;
 	const char *run_when;
+	bool may_fail;
 	const char *status;
 	struct maybe exit_code;
 	struct maybe signal;
@@ -61,6 +62,7 @@ struct deployment {
 	struct when started_at;
 	struct when finished_at;
 	int64_t log_size;
+	int64_t warnings;            /* steps that failed although they may */
 	struct maybe queue_position; /* while pending; 0 = next */
 	struct list waiting_for;     /* struct waiting */
 	struct list steps;           /* struct deployment_step */
@@ -97,7 +99,7 @@ int64_t deployment_turn(const struct deployment *);
 	" d.created_by, d.approval, d.approval_by, d.approval_at,"	\
 	" d.approval_comment, d.rollback_reason, d.runner,"		\
 	" d.created_at, d.started_at, d.finished_at, d.log_size,"	\
-	" d.env_role, d.checkout"
+	" d.warnings, d.env_role, d.checkout"
 /* clang-format on */
 
 /* Reads the row only: without steps and the size of a growing log. */

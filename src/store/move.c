@@ -25,6 +25,7 @@ struct move_args {
 	const char *runner;
 	const char *labels;
 	int64_t lease;
+	int64_t warnings;
 	struct maybe log_size;
 	struct when finished_at;
 	bool expired;
@@ -92,14 +93,14 @@ static const struct stmt release = {
 	.args = release_args,
 };
 static const struct field end_args[] = { A(status), A(reason), A(detail),
-	A(expired), A(log_size), A(finished_at), A(id), A(epoch), A(from),
-	A(expired), END_STEPS_ARGS, END_COUNT_ARGS, A(status), A(id), A(id),
-	A(changes), A(id), A(id), FIELD_END };
+	A(warnings), A(expired), A(log_size), A(finished_at), A(id), A(epoch),
+	A(from), A(expired), END_STEPS_ARGS, END_COUNT_ARGS, A(status), A(id),
+	A(id), A(changes), A(id), A(id), FIELD_END };
 static const struct stmt end = {
 	.name = "move_end",
 	.sql =
 	    END("UPDATE deployment SET status = ?, reason = ?, detail = ?,"
-		" epoch = epoch + ?, lease_until = NULL,"
+		" warnings = ?, epoch = epoch + ?, lease_until = NULL,"
 		" log_size = COALESCE(?, (SELECT MAX(c.start + c.length)"
 		" FROM log_chunk c WHERE c.deployment_id = deployment.id), 0),"
 		" finished_at = GREATEST(COALESCE(?, NOW(3)),"
@@ -356,6 +357,7 @@ move_deployment(struct db *db, const struct move *m, int64_t *out)
 		.runner = m->runner,
 		.labels = m->labels,
 		.lease = m->lease,
+		.warnings = m->warnings,
 		.log_size = m->log_size,
 		.finished_at = m->finished_at,
 		.expired = m->expired };

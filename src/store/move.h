@@ -30,6 +30,7 @@ struct move {
 	const char *labels; /* of the runner, a JSON array */
 	int64_t lease;      /* seconds */
 	/* running -> final */
+	int64_t warnings;        /* steps that failed and may */
 	struct maybe log_size;   /* not set = size of the stored log */
 	struct when finished_at; /* none = now */
 	bool expired; /* only if the lease has expired; increments the epoch,

@@ -51,6 +51,7 @@ struct notice {
 	const char *status;
 	const char *reason;
 	const char *detail;
+	struct maybe warnings; /* steps that failed and may */
 	const char *trigger;
 	const char *user; /* who started the deployment or set the lock */
 	const char *url;  /* not in rows */

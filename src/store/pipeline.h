@@ -27,6 +27,7 @@ struct step {
 	struct maybe position;
 	struct maybe timeout_seconds;
 	const char *run_when;
+	bool may_fail;
 	bool valid;
 	struct when created_at;
 	struct when updated_at;

@@ -293,6 +293,7 @@ end_one(struct db *db, const struct queue_end *what)
 	move.to = reason_kinds[what->reason].ends;
 	move.reason = what->reason;
 	move.detail = what->detail;
+	move.warnings = what->warnings;
 	move.log_size = (struct maybe){ what->log_size, true };
 	move.finished_at = what->finished_at;
 	if ((e = move_deployment(db, &move, &moved)) == NULL && moved == 0)

@@ -30,6 +30,7 @@ struct queue_end {
 	int64_t epoch;
 	enum reason reason; /* REASON_NONE = success */
 	const char *detail;
+	int64_t warnings; /* steps that failed and may */
 	int64_t log_size;
 	struct when finished_at; /* none = now */
 	/* Called first in the same transaction, or NULL. It may run several

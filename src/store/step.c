@@ -40,6 +40,9 @@ static const char *const run_when[] = { "success", "failure", "always", NULL };
 	    .named = "RunWhen",						\
 	    .doc = "Condition: no earlier step failed (success, the "	\
 		   "default), one failed (failure), or always.")	\
+	X(T, SET, may_fail, FIELD_OUT | FIELD_IN,			\
+	    .doc = "Whether the deployment succeeds, with a warning, "	\
+		   "although this step failed.")			\
 	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
 	    .doc = "1; 0 if deleted.")					\
 	X(T, READ, created_at, FIELD_OUT, .doc = "Time of creation.")	\

@@ -14,6 +14,7 @@ const SHAPES = {
 	failed: { fill: 'M5.2 1h5.6L15 5.2v5.6L10.8 15H5.2L1 10.8V5.2z', line: 'm5.5 5.5 5 5m0-5-5 5' },
 	canceled: { line: 'M8 1.8a6.2 6.2 0 1 0 0 12.4A6.2 6.2 0 0 0 8 1.8M3.7 12.3l8.6-8.6' },
 	interrupted: { fill: 'M8 1.2 15.3 14H.7z', line: 'M8 5.8v4M8 12v.2' },
+	warned: { fill: 'M8 1.2 15.3 14H.7z', line: 'M8 5.8v4M8 12v.2' },
 	skipped: { line: 'M2 8h12' },
 	locked: { fill: 'M3 7h10v7.5H3z', line: 'M5 7V4.5a3 3 0 0 1 6 0V7' },
 	none: { line: 'M8 1.8a6.2 6.2 0 1 0 0 12.4A6.2 6.2 0 0 0 8 1.8' },
@@ -40,7 +41,7 @@ export function status(state) {
 	return el('span', { class: `status ${state}` }, icon(state), t.status[state] ?? state);
 }
 
-/** @typedef {{ status: string, approval: string | null }} Deployment */
+/** @typedef {{ status: string, approval: string | null, warnings?: number }} Deployment */
 
 /**
  * Whether a deployment waits for approval.
@@ -51,11 +52,19 @@ export function needsApproval({ status: state, approval }) {
 }
 
 /**
+ * What the state of a deployment looks like: a success with warnings is `warned`.
+ * @param {{ status: string, warnings?: number }} deployment
+ */
+export function look({ status: state, warnings = 0 }) {
+	return state === 'success' && warnings > 0 ? 'warned' : state;
+}
+
+/**
  * The state of a deployment as a word.
  * @param {Deployment} deployment
  */
 export function stateText(deployment) {
-	return needsApproval(deployment) ? t.status.approval : t.status[deployment.status] ?? deployment.status;
+	return needsApproval(deployment) ? t.status.approval : t.status[look(deployment)] ?? deployment.status;
 }
 
 /**
@@ -63,7 +72,7 @@ export function stateText(deployment) {
  * @param {Deployment} deployment
  */
 export function deploymentStatus(deployment) {
-	const { status: state } = deployment;
+	const state = look(deployment);
 	return el('span', { class: `status ${state}` }, icon(state), stateText(deployment));
 }
 

@@ -9,7 +9,7 @@ import { showState } from '../lib/favicon.js';
 import { ask, canAsk, notifyEnd } from '../lib/notify.js';
 import { environmentOf, projectName, userName } from '../lib/names.js';
 import { href } from '../lib/router.js';
-import { deploymentStatus, icon, needsApproval, stateText } from '../lib/status.js';
+import { deploymentStatus, icon, look, needsApproval, stateText } from '../lib/status.js';
 import { ago, duration, seconds } from '../lib/time.js';
 import { LogViewer } from '../log/viewer.js';
 import { t } from '../texts.js';
@@ -47,7 +47,7 @@ function waiting(d) {
 function reason(d) {
 	if (d.status === 'pending')
 		return waiting(d);
-	return d.detail !== null && el('p', { class: `reason ${d.status}` }, icon(d.status), d.detail);
+	return d.detail !== null && el('p', { class: `reason ${look(d)}` }, icon(look(d)), d.detail);
 }
 
 // --- steps over time
@@ -97,13 +97,21 @@ function stepName({ name, logOffset, logLength, status }) {
 	} }, name);
 }
 
+/** @param {Step} step */
+function stepLook({ status, mayFail }) {
+	if (status === 'failed' && mayFail)
+		return 'warned';
+	return status === 'pending' ? 'none' : status;
+}
+
 /** @param {Step[]} steps */
 function stepList(steps) {
 	return el('section', { class: 'steps', 'aria-label': t.deployment.steps },
 		steps.some(({ startedAt }) => startedAt !== null) && bar(steps),
 		el('ol', null, steps.map((step) => el('li', { 'data-key': step.position },
-			icon(step.status === 'pending' ? 'none' : step.status), stepName(step),
+			icon(stepLook(step)), stepName(step),
 			el('span', { class: 'hidden' }, t.status[step.status] ?? step.status),
+			step.mayFail && step.status === 'failed' && el('span', { class: 'faint' }, t.step.mayFail),
 			el('span', { class: 'faint number' }, step.startedAt === null ? '' : duration(stepSeconds(step)))))));
 }
 

@@ -34,14 +34,16 @@ function stepFields(step) {
 			value: step.directory ?? '', props: { maxlength: 255 } },
 		{ name: 'runWhen', label: t.step.runWhen, type: 'select', value: step.runWhen ?? 'success',
 			options: Object.entries(t.step.when).map(([value, label]) => ({ value, label })) },
+		{ name: 'mayFail', label: t.step.mayFail, type: 'check', hint: t.step.mayFailHint,
+			value: step.mayFail ? 'on' : '' },
 		{ name: 'timeoutSeconds', label: t.step.timeout, type: 'number', hint: t.step.timeoutHint,
 			value: step.timeoutSeconds === null ? '' : String(step.timeoutSeconds ?? ''), props: { min: 1 } },
 	];
 }
 
 /** @param {Record<string, string>} values */
-function stepBody({ name, script, directory, runWhen, timeoutSeconds }) {
-	return { name, script, directory: directory || null, runWhen,
+function stepBody({ name, script, directory, runWhen, mayFail, timeoutSeconds }) {
+	return { name, script, directory: directory || null, runWhen, mayFail: mayFail === 'on',
 		timeoutSeconds: toSeconds(timeoutSeconds) };
 }
 
@@ -202,7 +204,8 @@ function stepItem(step, steps, context) {
 	el('div', { class: 'head', draggable: movable ? 'true' : null },
 		el('h2', null, movable && el('span', { class: 'grip', 'aria-hidden': 'true' }, '⠿'), el('span', { class: 'faint' }, `${step.position + 1}. `), step.name,
 			step.directory !== null && [' ', el('code', null, step.directory)],
-			step.runWhen !== 'success' && [' ', el('span', { class: 'badge' }, t.step.when[step.runWhen])]),
+			step.runWhen !== 'success' && [' ', el('span', { class: 'badge' }, t.step.when[step.runWhen])],
+			step.mayFail && [' ', el('span', { class: 'badge' }, t.step.mayFail)]),
 		editable && !open && stepTools(step, steps, context)),
 	open ? context.keep(`step-${step.id}`, () => editForm(step, context))
 		: el('pre', { tabindex: 0, 'aria-label': t.step.script }, step.script));

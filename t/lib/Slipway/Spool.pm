@@ -65,7 +65,8 @@ sub spool_make {
 		    . record('step-script', $s{script})
 		    . (defined $s{directory} ? record('step-directory', $s{directory}) : '')
 		    . record('step-timeout', $s{timeout} || 0)
-		    . record('step-when', $s{when} || 'success');
+		    . record('step-when', $s{when} || 'success')
+		    . ($s{may_fail} ? record('step-may-fail', 1) : '');
 	}
 	for my $name (qw(timeout checkout_timeout grace cancel_grace log_max path
 	    allow_http allow_local submodules)) {

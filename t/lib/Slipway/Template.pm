@@ -109,6 +109,10 @@ sub deploy {
 		push @{ $result{ran} }, $step->{name};
 		$result{log} .= "--- $step->{name}\n$out";
 		next if $status == 0;
+		if ($step->{mayFail}) {
+			push @{ $result{warnings} }, $step->{name};
+			next;
+		}
 		$result{ok} = 0;
 		$result{failed} = $step->{name} if !defined $result{failed};
 		$result{broken} = $step->{name};

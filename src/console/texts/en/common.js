@@ -113,6 +113,7 @@ export const common = {
 	/** @type {Record<string, string>} */
 	status: {
 		pending: 'Waiting', approval: 'Needs approval', running: 'Running', success: 'Succeeded',
+		warned: 'Succeeded with warnings',
 		failed: 'Failed', canceled: 'Canceled', interrupted: 'Interrupted', skipped: 'Skipped',
 		locked: 'Locked', none: 'Never deployed',
 	},

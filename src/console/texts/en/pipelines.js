@@ -40,6 +40,8 @@ export const pipelines = {
 		directoryHint: 'In the workspace, such as web/app. Empty: its root.',
 		runWhen: 'Runs',
 		when: { success: 'if all steps before it succeeded', failure: 'only after a failure', always: 'always' },
+		mayFail: 'May fail',
+		mayFailHint: 'A failure is a warning, and the deployment succeeds. For cleaning up after the switch.',
 		timeout: 'Time limit in seconds',
 		timeoutHint: 'Empty: the default.',
 		saved: 'Step saved. Deployments that exist keep their copy.',
