@@ -33,6 +33,8 @@ my @rules = (
 		'connections to the service are not kept open'],
 	['slipway-fastcgi.conf', qr/^fastcgi_next_upstream off;/m, 'no request is sent twice'],
 	['slipway-fastcgi.conf', qr/^fastcgi_request_buffering on;/m, 'bodies are buffered'],
+	['slipway-fastcgi.conf', qr/^fastcgi_max_temp_file_size 4m;/m,
+		'a response that nobody reads fills no disk'],
 	['slipway-fastcgi.conf', qr/^client_max_body_size 1m;/m, 'bodies have at most 1 MiB'],
 	['slipway-fastcgi.conf', qr/REQUEST_URI \$request_uri;/,
 		'the service gets the address as the client sent it'],

@@ -459,8 +459,8 @@ read_waiting(struct reading *r)
 	struct req *rq = r->rq;
 	const struct err *e;
 
-	if (scoreboard_long_begin(rq->scoreboard, rq->place, rq->who.user_id) !=
-	    SCOREBOARD_LONG_YES)
+	if (scoreboard_long_begin(rq->scoreboard, rq->place, SCOREBOARD_GIT,
+		rq->who.user_id) != SCOREBOARD_LONG_YES)
 		return err_public(ERR_RATE,
 		    "Too many requests are waiting. Try again in a moment.");
 	e = git_read(r);

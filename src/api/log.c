@@ -205,7 +205,11 @@ static const struct route routes[] = {
 	    .doc =
 		"With \"wait\", the response is delayed until there is more of "
 		"the log or the log is complete, at most for that time. It can "
-		"be empty." },
+		"be empty. A user can read two responses of more than 4 MiB at "
+		"a time; a third returns 429, as does one while half of the "
+		"workers serve requests that take long. To read more at a "
+		"time, request parts.",
+	    .errors = route_limited },
 	ROUTE_END,
 };
 

@@ -201,9 +201,8 @@ api_log_matches(struct req *rq)
 		return err_public(ERR_BAD_REQUEST,
 		    "The query parameter \"q\" must not contain control "
 		    "characters: a match lies within one line.");
-	/* the board counts searches apart from other requests that take long */
-	if (scoreboard_long_begin(rq->scoreboard, rq->place,
-		-rq->who.user_id) != SCOREBOARD_LONG_YES) {
+	if (scoreboard_long_begin(rq->scoreboard, rq->place, SCOREBOARD_SEARCH,
+		rq->who.user_id) != SCOREBOARD_LONG_YES) {
 		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
 		return err_public(ERR_RATE,
 		    "Too many searches are running. Try again in a moment.");

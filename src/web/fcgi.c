@@ -27,6 +27,8 @@
 #define LINGER_MS 10000 /* time to drain input that a peer still sends… */
 #define LINGER_PAUSE_MS 1000 /* …as long as some comes in each second */
 #define LINGER_MAX (REQ_EVENT_MAX + REQ_BODY_MAX)
+#define SLOW_MS 30000 /* a client may read slowly for this time, */
+#define SLOW_RATE 32  /* and then has to read this many bytes a ms, in all */
 #define STREAM_CHUNK ((size_t)64 * 1024)
 #define ID_MAX 64
 #define ID_CHARS                                                               \
@@ -365,9 +367,18 @@ put(struct req *rq, const char *data, size_t len)
 	return done >= 0;
 }
 
+/* Whether the client has read too slowly since the time; a worker must not wait
+ * for hours. */
+static bool
+is_slow(int64_t since, int64_t sent)
+{
+	return time_mono_ms() - since > SLOW_MS + sent / SLOW_RATE;
+}
+
 static bool
 stream(struct req *rq)
 {
+	const int64_t began = time_mono_ms();
 	struct answer *an = &rq->answer;
 	const struct err *e;
 	struct blob more;
@@ -388,6 +399,12 @@ stream(struct req *rq)
 			return left < 0;
 		if (more.len > max || !put(rq, more.data, more.len))
 			return false;
+		if (is_slow(began, at - an->start)) {
+			log_info("%s: the client reads too slowly; sent %lld "
+				 "bytes",
+			    rq->request_id, (long long)(at - an->start));
+			return false;
+		}
 		at += (int64_t)more.len;
 		if (left > 0)
 			left -= (int64_t)more.len;

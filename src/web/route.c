@@ -16,6 +16,7 @@
 #include "web/etag.h"
 #include "web/resource.h"
 #include "web/scope.h"
+#include "web/scoreboard.h"
 
 const char *const route_methods[METHOD__MAX] = {
 	[METHOD_GET] = "GET",
@@ -25,6 +26,8 @@ const char *const route_methods[METHOD__MAX] = {
 };
 
 #define GONE_MS 1000 /* after this wait, the client of a read may have left */
+#define HELD_MAX ((int64_t)4 << 20) /* fastcgi_max_temp_file_size of nginx */
+#define DOWNLOAD_RETRY_S 5
 #define SLUG_ERE "[a-z0-9][a-z0-9._-]{0,63}"
 
 /* Whether the path matches the pattern; stores the values of {…} in id and
@@ -545,6 +548,30 @@ route_reject(struct req *rq, const struct err *e)
 	end(rq);
 }
 
+/* Counts a response that nginx does not hold: its worker is busy until the
+ * client has read it. */
+static const struct err *
+download_begin(struct req *rq)
+{
+	const struct answer *an = &rq->answer;
+	enum scoreboard_long may;
+
+	if (strcmp(rq->in[IN_METHOD], "GET") != 0 || an->source == NULL ||
+	    (an->length >= 0 && an->length <= HELD_MAX))
+		return NULL;
+	may = scoreboard_long_begin(rq->scoreboard, rq->place,
+	    SCOREBOARD_DOWNLOAD, rq->who.user_id);
+	if (may == SCOREBOARD_LONG_YES)
+		return NULL;
+	answer_header(rq, "Retry-After", "%d", DOWNLOAD_RETRY_S);
+	return err_public(ERR_RATE,
+	    "%s Try again when one has ended, or request less at a time: a "
+	    "part of the log (Range), or fewer objects (limit).",
+	    may == SCOREBOARD_LONG_USER ?
+		"You are reading two large responses already." :
+		"Too many large responses are being read.");
+}
+
 void
 route_serve(struct req *rq, const char *body, size_t len)
 {
@@ -554,6 +581,8 @@ route_serve(struct req *rq, const char *body, size_t len)
 	e = serve(rq, body, len);
 	if (e == NULL && rq->route != NULL)
 		e = condition(rq);
+	if (e == NULL)
+		e = download_begin(rq);
 	if (e != NULL)
 		reject(rq, e);
 	end(rq);

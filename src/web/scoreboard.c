@@ -17,7 +17,6 @@ scoreboard_clear(struct scoreboard *b, int place)
 	int holder = place + 1;
 
 	atomic_store(&p->ready, 0);
-	atomic_store(&p->holder, 0);
 	scoreboard_end(p);
 	(void)atomic_compare_exchange_strong(&b->long_lock, &holder, 0);
 }
@@ -37,6 +36,7 @@ void
 scoreboard_end(struct scoreboard_place *p)
 {
 	atomic_store(&p->until, 0);
+	atomic_store(&p->holder, 0);
 	p->request[0] = '\0';
 }
 
@@ -55,13 +55,13 @@ scoreboard_count(struct scoreboard *b, int status, int64_t ms)
 }
 
 /* Counts the other requests that take long in the caller's pool, in total and
- * of this user, and the maximum. */
+ * of the same user and kind, and the maximum. */
 struct longs {
 	int all, own, most;
 };
 
 static struct longs
-long_count(struct scoreboard *b, struct scoreboard_place *mine, int64_t user)
+long_count(struct scoreboard *b, struct scoreboard_place *mine, int64_t own)
 {
 	struct longs n = { 0 };
 	int64_t holder;
@@ -69,7 +69,7 @@ long_count(struct scoreboard *b, struct scoreboard_place *mine, int64_t user)
 
 	for (i = 0; i < SCOREBOARD_WORKERS; i++) {
 		holder = atomic_load(&b->place[i].holder);
-		if (holder == user)
+		if (holder == own)
 			n.own++;
 		if (atomic_load(&b->place[i].ready) == 0 ||
 		    atomic_load(&b->place[i].pool) != atomic_load(&mine->pool))
@@ -97,19 +97,20 @@ long_lock(struct scoreboard *b, const struct scoreboard_place *mine)
 
 enum scoreboard_long
 scoreboard_long_begin(struct scoreboard *b, struct scoreboard_place *mine,
-    int64_t user)
+    enum scoreboard_kind kind, int64_t user)
 {
+	const int64_t own = user * SCOREBOARD_KIND__MAX + (int64_t)kind + 1;
 	enum scoreboard_long may = SCOREBOARD_LONG_YES;
 	struct longs n;
 
 	long_lock(b, mine);
-	n = long_count(b, mine, user);
+	n = long_count(b, mine, own);
 	if (n.own >= SCOREBOARD_LONG_EACH)
 		may = SCOREBOARD_LONG_USER;
 	else if (n.all >= n.most)
 		may = SCOREBOARD_LONG_FULL;
 	else
-		atomic_store(&mine->holder, user);
+		atomic_store(&mine->holder, own);
 	atomic_store(&b->long_lock, 0);
 	return may;
 }

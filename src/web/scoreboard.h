@@ -42,12 +42,12 @@ enum scoreboard_hook {
 
 /* One worker, indexed by its place in the pool. */
 struct scoreboard_place {
-	atomic_int ready;              /* it has started to serve */
-	atomic_int_least64_t until;    /* deadline of its current request in
+	atomic_int ready;           /* it has started to serve */
+	atomic_int_least64_t until; /* deadline of its current request in
 				      * monotonic ms; 0 = none */
-	atomic_int pool;               /* an enum route_pool */
-	atomic_int_least64_t holder;   /* user whose request takes long; 0 =
-				      * none */
+	atomic_int pool;            /* an enum route_pool */
+	atomic_int_least64_t
+	    holder; /* whose request takes long, and its kind; 0 = none */
 	char request[SCOREBOARD_TEXT]; /* the current request; "" = none */
 };
 
@@ -84,13 +84,20 @@ enum scoreboard_long {
 };
 #define SCOREBOARD_LONG_EACH 2
 
-/* Registers a request that takes long: a search, or one that queries the Git
- * server outside of its pool.  Half of the workers of a pool, or its only one,
- * serve such requests at a time, so that they do not stall the others.  `user`
- * may be a negative id, which counts apart from the positive one. After
- * SCOREBOARD_LONG_YES the caller must call scoreboard_long_end(). */
+/* What takes long; a user's requests of each kind are counted apart. */
+enum scoreboard_kind {
+	SCOREBOARD_GIT, /* queries the Git server outside of its pool */
+	SCOREBOARD_SEARCH,
+	SCOREBOARD_DOWNLOAD,
+	SCOREBOARD_KIND__MAX
+};
+
+/* Registers a request that takes long.  Half of the workers of a pool, or its
+ * only one, serve such requests at a time, so that they do not stall the
+ * others.  After SCOREBOARD_LONG_YES it counts until scoreboard_long_end(), or
+ * the end of the request. */
 enum scoreboard_long scoreboard_long_begin(struct scoreboard *,
-    struct scoreboard_place *, int64_t user);
+    struct scoreboard_place *, enum scoreboard_kind, int64_t user);
 void scoreboard_long_end(struct scoreboard_place *);
 
 #endif
