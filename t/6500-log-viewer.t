@@ -558,6 +558,9 @@ is(shown("one\rtwo!\b?"), 'two?', 'a carriage return and a backspace move back')
 is(shown("long line\r\e[Kend"), 'end', 'the rest of a line is erased');
 is(shown("ab\e[2K\e[3Gc"), '  c', 'a line is erased, and the cursor goes to a column');
 is(shown("\e]0;title\a\e]8;;https://a.example\e\\a\e(B\e[?25lb"), 'ab', 'other sequences leave no trace');
+is(shown("\eP1q#0\ea\eXb\e\\c\e^d\ae\e_f\x{9c}g\x{90}h\x{9c}i\x{9b}1mj\x{85}k\x{9d}0;l"), 'cegijk',
+    'command strings leave no trace, with ESC or as C1 characters');
+is(shown("a\e]0;b\x18c\e]0;d\e[1me"), 'ace', 'a string without an end ends at CAN or the next sequence');
 is(shown("\e[31"), '31', 'a sequence that is cut leaves no control character');
 is(module('ansi', 'm.plain(m.spansOf(a[0])).length', "\e[1000C" x 1000 . 'x'), 8193,
     'a cursor far to the right costs no more than a long line');

@@ -5,10 +5,9 @@
 
 enum state {
 	TEXT,
-	ESCAPE,     /* after ESC */
-	SEQUENCE,   /* ESC [ and its parameters */
-	STRING,     /* ESC ] and the like, until BEL or ESC \ */
-	STRING_ESC, /* after ESC in a string */
+	ESCAPE,   /* after ESC */
+	SEQUENCE, /* ESC [ and its parameters */
+	STRING,   /* ESC ] and the like, until BEL or ESC */
 };
 
 struct log_search {
@@ -50,8 +49,8 @@ log_search_open(struct arena *a, const char *text, int64_t line)
 	return s;
 }
 
-/* The state after a byte of a sequence. A line break ends a string that was
- * never closed. */
+/* The state after a byte of a sequence. A line break ends one that was never
+ * closed, and ESC begins another. */
 static enum state
 state_after(enum state state, unsigned char c)
 {
@@ -63,15 +62,15 @@ state_after(enum state state, unsigned char c)
 			return SEQUENCE;
 		if (c == ']' || c == 'P' || c == 'X' || c == '^' || c == '_')
 			return STRING;
-		return c >= 0x20 && c <= 0x2f ? ESCAPE : TEXT;
+		return c == '\033' || (c >= 0x20 && c <= 0x2f) ? ESCAPE : TEXT;
 	case SEQUENCE:
-		return c >= 0x20 && c <= 0x3f ? SEQUENCE : TEXT;
+		return c == '\033'         ? ESCAPE :
+		    c >= 0x20 && c <= 0x3f ? SEQUENCE :
+					     TEXT;
 	case STRING:
 		return c == '\007' || c == '\n' ? TEXT :
-		    c == '\033'                 ? STRING_ESC :
+		    c == '\033'                 ? ESCAPE :
 						  STRING;
-	case STRING_ESC:
-		return c == '\\' || c == '\n' ? TEXT : STRING;
 	}
 	return TEXT;
 }

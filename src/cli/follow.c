@@ -226,6 +226,18 @@ log_follow(struct client *c, int64_t id, int64_t *offset, unsigned flags)
 	return NULL;
 }
 
+static void
+style_end(struct client *c)
+{
+	struct buf text;
+
+	buf_init(&text, SIZE_MAX / 2);
+	screen_end(&c->screen, &text);
+	(void)fwrite(text.data, 1, text.len, stdout);
+	(void)fflush(stdout);
+	buf_release(&text);
+}
+
 const struct err *
 follow_run(struct client *c, int64_t id, int64_t offset, unsigned flags,
     struct deployment *out, struct http_response *r)
@@ -237,6 +249,7 @@ follow_run(struct client *c, int64_t id, int64_t offset, unsigned flags,
 	    (e = notice_begin(c, id, offset)) != NULL ||
 	    (e = log_follow(c, id, &offset, flags)) != NULL)
 		return e;
+	style_end(c);
 	while ((e = deployment_get(c, id, out, r)) != NULL)
 		if ((e = outage_wait(c, &outage, e)) != NULL)
 			return e;
@@ -265,6 +278,7 @@ follow_print(struct client *c, int64_t id, int64_t from, int64_t to)
 		from += (int64_t)r.len;
 		arena_rewind(c->a, &mark);
 	}
+	style_end(c);
 	return NULL;
 }
 

@@ -16,8 +16,9 @@
 export const PLAIN = Object.freeze({ fg: null, bg: null, bold: false, faint: false, italic: false,
 	underline: false, strike: false, inverse: false });
 
-/* CSI sequences, OSC strings, other escapes, and control characters that move. */
-const CONTROL = /\x1b\[([0-9;:?]*)[ -/]*([@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1f\x7f]/g;
+/* CSI sequences, command strings (OSC, DCS, SOS, PM, APC), other escapes, and control
+ * characters, of which some move; each with ESC or as a C1 character. */
+const CONTROL = /(?:\x1b\[|\x9b)([0-9;:?]*)[ -/]*([@-~])|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
 /** @type {Record<number, Partial<Style>>} */
 const SWITCHES = {
