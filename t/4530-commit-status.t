@@ -75,7 +75,7 @@ for my $type (qw(gitea gitlab github)) {
 	is($last->{state}, $is->{success}, "$type: the commit has its status");
 	is($last->{context}, "slipway/Pipeline $project",
 	    "$type: the status has the context of the pipeline");
-	is($last->{target_url}, "https://slipway.example.org/api/deployments/$id/log",
+	is($last->{target_url}, "https://slipway.example.org/slipway/deployments/$id",
 	    "$type: the status has a link");
 	is($last->{description}, 'The deployment succeeded.', "$type: the status has a description");
 	is($last->{creator}, 'robot', "$type: the service creates the status");

@@ -35,7 +35,7 @@ cmp_ok($began->(), '<', deadline(45), 'a running deployment is reported before t
 my $waits = $all->post(%of, commitHash => $first);
 is(becomes($first, 'pending'), 'pending', 'a deployment of a commit is reported while it is pending');
 my ($status) = $forge->statuses($first);
-is($status->{target_url}, "https://deploy.example.org/api/deployments/$waits/log",
+is($status->{target_url}, "https://deploy.example.org/slipway/deployments/$waits",
     'the status has a link to the deployment');
 is($status->{description}, 'The deployment is waiting for a runner.', 'the status has a description');
 

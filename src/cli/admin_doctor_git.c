@@ -287,7 +287,7 @@ doctor_version(struct doctor *d)
 	if (!d->answers || is_set(s->client_secret) ||
 	    forge_can_sign_in(d->forge) != NULL)
 		return;
-	if ((e = forge_version(d->forge, d->admin->a, &version)) != NULL)
+	if ((e = forge_version(d->forge, d->admin->a, NULL, &version)) != NULL)
 		doctor_say(d, VERDICT_NOTE, "version", "%s", doctor_words(e));
 	else if (forge_forgets_challenge(d->forge, version))
 		doctor_say(d, VERDICT_NOTE, "version",

@@ -185,7 +185,7 @@ const struct conf_key settings_keys[] = {
 	KEY(gitserver, report_url, C_STR, CONF_RELOAD,
 	    .doc =
 		"Link in a commit status, with {id} for the deployment's id; "
-		"default: the log."),
+		"default: the console's page of the deployment."),
 	KEY(gitserver, tls_ca, C_STR, CONF_RELOAD | CONF_PATH,
 	    .doc = "CA file for https, instead of the system's."),
 	KEY(gitserver, ssh_key_file, C_STR, CONF_RELOAD | CONF_PATH,

@@ -78,7 +78,8 @@ state_unstarted(enum reason reason)
 const char *
 state_describe(enum commit_state state, enum reason reason)
 {
-	if ((state == COMMIT_FAILED || state == COMMIT_ERROR) &&
+	if ((state == COMMIT_FAILED || state == COMMIT_ERROR ||
+		state == COMMIT_SKIPPED) &&
 	    reason != REASON_NONE && reason < REASON__MAX)
 		return reason_kinds[reason].text;
 	return commit_kinds[state].text;

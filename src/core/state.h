@@ -13,14 +13,18 @@
 #include <stdbool.h>
 
 /* clang-format off */
-/* Commit status: enumerator, name, description on the Git server. */
+/* Commit status: enumerator, name, description on the Git server.  The last two
+ * are not stored: they are what "pending" and "canceled" mean for a deployment
+ * that waits for approval, and for one of which no step began. */
 #define STATE_COMMITS(X)						\
 	X(COMMIT_PENDING, "pending", "The deployment is waiting for a runner.") \
 	X(COMMIT_RUNNING, "running", "The deployment is running.")	\
 	X(COMMIT_SUCCESS, "success", "The deployment succeeded.")	\
 	X(COMMIT_FAILED, "failed", "The deployment failed.")		\
 	X(COMMIT_ERROR, "error", "The deployment could not be run.")	\
-	X(COMMIT_CANCELED, "canceled", "The deployment was canceled.")
+	X(COMMIT_CANCELED, "canceled", "The deployment was canceled.")	\
+	X(COMMIT_APPROVAL, "approval", "The deployment is waiting for approval.") \
+	X(COMMIT_SKIPPED, "skipped", "The commit was not deployed.")
 
 /* State: enumerator, name, whether it is final, sentence.  Deployments and
  * steps have those of X; only steps have those of S. */
@@ -132,8 +136,8 @@ enum commit_state state_commit(const char *name);
 /* The sentence for a deployment that ended for this reason before it
  * started. */
 const char *state_unstarted(enum reason);
-/* The description for the Git server, which includes the reason only for
- * failures. */
+/* The description for the Git server, which includes the reason for failures
+ * and for what was not deployed. */
 const char *state_describe(enum commit_state, enum reason);
 
 #endif

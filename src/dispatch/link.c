@@ -16,6 +16,6 @@ link_deployment(const struct settings *s, struct arena *a, int64_t id)
 	}
 	if ((base = settings_url(s, a)) == NULL)
 		return NULL;
-	return arena_printf(a, "%s/api/deployments/%lld/log", base,
+	return arena_printf(a, "%s/slipway/deployments/%lld", base,
 	    (long long)id);
 }

@@ -35,22 +35,52 @@ struct reporter {
 	bool is_found; /* the server showed the repository for this status */
 };
 
+static enum commit_state
+state_of(const struct report_shown *shown)
+{
+	const enum commit_state state = state_commit(shown->wanted);
+
+	assert(state < COMMIT__MAX);
+	return shown->is_skipped  ? COMMIT_SKIPPED :
+	    shown->needs_approval ? COMMIT_APPROVAL :
+				    state;
+}
+
+/* The place that the deployment changes: "production", or the pipeline's name
+ * without an environment. */
+static const char *
+context_of(const struct reporter *x)
+{
+	const struct report *r = &x->report;
+	const char *place = r->environment_name != NULL ? r->environment_name :
+							  r->pipeline_name;
+
+	return text_clean(x->a,
+	    r->is_shared ?
+		arena_printf(x->a, "slipway/%s/%s", r->project_name, place) :
+		arena_printf(x->a, "slipway/%s", place),
+	    CONTEXT_MAX);
+}
+
 static void
 status_fill(struct reporter *x)
 {
 	const struct report *r = &x->report;
-	const enum commit_state state = state_commit(r->wanted);
+	const enum commit_state state = state_of(&r->shown);
+	const char *says = state_describe(state, state_reason(r->shown.reason));
 
-	assert(state < COMMIT__MAX);
+	if (state == COMMIT_SKIPPED)
+		says = arena_printf(x->a, "Not deployed. %s", says);
+	if (r->environment_name != NULL)
+		says = arena_printf(x->a, "%s: %s", r->environment_name, says);
 	x->status = (struct forge_status){
 		.state = state,
-		.description = state_describe(state, state_reason(r->reason)),
+		.description = says,
 		.commit_hash = r->commit_hash,
-		.branch = r->branch,
-		.context = text_clean(x->a,
-		    arena_printf(x->a, "slipway/%s", r->pipeline_name),
-		    CONTEXT_MAX),
-		.url = link_deployment(&x->d->settings, x->a, r->deployment_id),
+		.ref = r->tag != NULL ? r->tag : r->branch,
+		.context = context_of(x),
+		.url = link_deployment(&x->d->settings, x->a,
+		    r->shown.deployment_id),
 	};
 }
 

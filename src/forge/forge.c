@@ -177,7 +177,8 @@ api_need(const struct forge *f)
 
 /* Sends the request that every server of this type accepts. */
 static const struct err *
-alive_ask(struct forge *f, struct arena *a, struct http_response *out)
+alive_ask(struct forge *f, struct arena *a, const char *access,
+    struct http_response *out)
 {
 	const struct err *e;
 
@@ -186,7 +187,8 @@ alive_ask(struct forge *f, struct arena *a, struct http_response *out)
 	forge_begin(f);
 	return forge_ask(f, a,
 	    &(struct forge_ask){
-		.url = forge_url(f, a, f->ops->form.alive, NULL, NULL, NULL) },
+		.url = forge_url(f, a, f->ops->form.alive, NULL, NULL, NULL),
+		.access = access },
 	    out);
 }
 
@@ -197,7 +199,7 @@ forge_check(struct forge *f, struct arena *a, struct when *clock)
 	const struct err *e;
 
 	*clock = (struct when){ 0 };
-	if ((e = alive_ask(f, a, &got)) != NULL)
+	if ((e = alive_ask(f, a, NULL, &got)) != NULL)
 		return e;
 	clock->ms = http_date(&got);
 	/* 401 and 403: the server requires authentication */
@@ -222,13 +224,14 @@ static const struct json_path version_paths[] = {
 };
 
 const struct err *
-forge_version(struct forge *f, struct arena *a, const char **out)
+forge_version(struct forge *f, struct arena *a, const char *access,
+    const char **out)
 {
 	struct http_response got;
 	const struct err *e;
 
 	*out = NULL;
-	if ((e = alive_ask(f, a, &got)) != NULL)
+	if ((e = alive_ask(f, a, access, &got)) != NULL)
 		return e;
 	return got.status == 200 ?
 	    json_pick(a, version_paths, got.body, got.len, out) :
@@ -509,6 +512,22 @@ forge_shortened(struct arena *a, const char *text, size_t max)
 	return arena_strndup(a, text, len);
 }
 
+/* The server's word for the state. A server whose version is unknown gets the
+ * word that all versions have. */
+static const char *
+state_word(struct forge *f, struct arena *a, const char *access,
+    enum commit_state state)
+{
+	const struct forge_ops *ops = f->ops;
+	const char *version;
+
+	if (state == COMMIT_SKIPPED && ops->knows_skipped != NULL &&
+	    forge_version(f, a, access, &version) == NULL && version != NULL &&
+	    ops->knows_skipped(version))
+		return "skipped";
+	return ops->state[state];
+}
+
 const struct err *
 forge_status_put(struct forge *f, struct arena *a, const char *access,
     const struct forge_repo *repo, const struct forge_status *st)
@@ -522,14 +541,15 @@ forge_status_put(struct forge *f, struct arena *a, const char *access,
 
 	if ((e = api_need(f)) != NULL)
 		return e;
-	pair[pairs.n++] = (struct pair){ "state", ops->state[st->state] };
+	pair[pairs.n++] = (struct pair){ "state",
+		state_word(f, a, access, st->state) };
 	pair[pairs.n++] = (struct pair){ ops->context, st->context };
 	pair[pairs.n++] = (struct pair){ "description",
 		forge_shortened(a, st->description, DESCRIPTION) };
 	if (st->url != NULL)
 		pair[pairs.n++] = (struct pair){ "target_url", st->url };
-	if (ops->ref != NULL && st->branch != NULL)
-		pair[pairs.n++] = (struct pair){ ops->ref, st->branch };
+	if (ops->ref != NULL && st->ref != NULL)
+		pair[pairs.n++] = (struct pair){ ops->ref, st->ref };
 	buf_init(&body, STATUS_MAX);
 	json_write_map(&body, &pairs);
 	forge_begin(f);

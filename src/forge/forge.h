@@ -79,8 +79,8 @@ struct forge_page {
 struct forge_status {
 	enum commit_state state;
 	const char *commit_hash;
-	const char *branch;      /* NULL = unknown */
-	const char *context;     /* "slipway/PIPELINE" */
+	const char *ref;         /* branch or tag; NULL = unknown */
+	const char *context;     /* "slipway/PLACE" */
 	const char *description; /* at most 140 characters */
 	const char *url;         /* NULL = none */
 };
@@ -110,9 +110,9 @@ bool forge_has_api(const struct forge *);
 /* Whether such a server responds at all; `clock` is its time, or none. */
 MUSTCHECK const struct err *forge_check(struct forge *, struct arena *,
     struct when *clock);
-/* The server's version; NULL if it does not reveal it. */
+/* The server's version; NULL if it does not reveal it. `access` may be NULL. */
 MUSTCHECK const struct err *forge_version(struct forge *, struct arena *,
-    const char **out);
+    const char *access, const char **out);
 /* Whether a server of that version loses the PKCE challenge on its consent
  * page, which clients without a secret see at every sign-in. */
 bool forge_forgets_challenge(const struct forge *, const char *version);

@@ -2,7 +2,6 @@
 /* Gitea and Forgejo, by their published API (/api/swagger). */
 #include <string.h>
 
-#include "core/num.h"
 #include "forge/inner.h"
 
 #define A(m, p, ...) JSON_PATH(struct forge_account, m, p, __VA_ARGS__)
@@ -46,31 +45,37 @@ static const struct json_path paging[] = {
 	JSON_PATH_END,
 };
 
-/* Gitea up to 1.25.4.  Forgejo counts in another way and says so
- * ("9.0.3+gitea-1.22.0"): of that nothing is known. */
+/* Forgejo counts in another way and says so ("9.0.3+gitea-1.22.0"). */
+static bool
+is_forgejo(const char *version)
+{
+	return strstr(version, "gitea-") != NULL;
+}
+
+/* Gitea up to 1.25.4.  Of Forgejo nothing is known. */
 static bool
 forgets_challenge(const char *version)
 {
-	static const int64_t last[] = { 1, 25, 4 };
-	char part[8];
-	int64_t n;
-	size_t i, len;
+	static const int64_t last[FORGE_VERSION] = { 1, 25, 4 };
+	int64_t n[FORGE_VERSION];
+	size_t i;
 
-	if (strstr(version, "gitea-") != NULL)
+	if (is_forgejo(version) || !forge_version_read(version, n))
 		return false;
-	for (i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
-		len = strspn(version, "0123456789");
-		if (len == 0 || len >= sizeof(part))
-			return false;
-		(void)memcpy(part, version, len);
-		part[len] = '\0';
-		if (!num_parse(part, 0, NUM_SAFE, &n))
-			return false;
-		if (n != last[i])
-			return n < last[i];
-		version += len + (version[len] == '.' ? 1 : 0);
-	}
+	for (i = 0; i < FORGE_VERSION; i++)
+		if (n[i] != last[i])
+			return n[i] < last[i];
 	return true;
+}
+
+/* Gitea since 1.25. Forgejo has "warning" in every version. */
+static bool
+knows_skipped(const char *version)
+{
+	int64_t n[FORGE_VERSION];
+
+	return !is_forgejo(version) && forge_version_read(version, n) &&
+	    (n[0] > 1 || (n[0] == 1 && n[1] >= 25));
 }
 
 const struct forge_ops forge_gitea = {
@@ -115,6 +120,9 @@ const struct forge_ops forge_gitea = {
 		[COMMIT_FAILED] = "failure",
 		[COMMIT_ERROR] = "error",
 		[COMMIT_CANCELED] = "error",
+		[COMMIT_APPROVAL] = "pending",
+		[COMMIT_SKIPPED] = "warning",
 	},
+	.knows_skipped = knows_skipped,
 	.context = "context",
 };

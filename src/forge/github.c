@@ -80,6 +80,9 @@ const struct forge_ops forge_github = {
 		[COMMIT_FAILED] = "failure",
 		[COMMIT_ERROR] = "error",
 		[COMMIT_CANCELED] = "error",
+		[COMMIT_APPROVAL] = "pending",
+		/* the only one that claims neither success nor failure */
+		[COMMIT_SKIPPED] = "pending",
 	},
 	.context = "context",
 };

@@ -63,6 +63,14 @@ token_revoke(struct forge *f, struct arena *a, const char *access)
 	return forge_judge(f, a, &got);
 }
 
+static bool
+knows_skipped(const char *version)
+{
+	int64_t n[FORGE_VERSION];
+
+	return forge_version_read(version, n) && n[0] >= 18;
+}
+
 const struct forge_ops forge_gitlab = {
 	.name = "gitlab",
 	.api = "/api/v4",
@@ -102,7 +110,10 @@ const struct forge_ops forge_gitlab = {
 		[COMMIT_FAILED] = "failed",
 		[COMMIT_ERROR] = "failed",
 		[COMMIT_CANCELED] = "canceled",
+		[COMMIT_APPROVAL] = "pending",
+		[COMMIT_SKIPPED] = "canceled",
 	},
+	.knows_skipped = knows_skipped,
 	.context = "name",
 	.ref = "ref",
 	.done = "Cannot transition status",

@@ -75,6 +75,8 @@ struct forge_ops {
 	struct forge_paths path;
 	struct forge_oauth oauth;
 	const char *state[COMMIT__MAX];
+	/* whether a version has the state "skipped"; NULL = none has */
+	bool (*knows_skipped)(const char *version);
 	const char *context; /* name of that member of a status */
 	const char *ref;     /* the same for the branch; NULL = none */
 	const char *done;    /* text of an error that means success */
@@ -98,6 +100,10 @@ struct forge {
 	int64_t deadline; /* of the current call, monotonic */
 	int64_t until;    /* no call lasts longer; 0 = no limit */
 };
+
+#define FORGE_VERSION 3
+/* Reads the numbers of a version like "1.25.4"; false if it has others. */
+bool forge_version_read(const char *version, int64_t number[FORGE_VERSION]);
 
 enum forge_ask_flag {
 	FORGE_ASK_PLAIN = 1 << 0, /* plain JSON, not the API */

@@ -3,6 +3,7 @@
 
 #include "core/str.h"
 #include "store/move.h"
+#include "store/report.h"
 #include "store/store.h"
 
 static const struct field request_fields[] = {
@@ -54,6 +55,6 @@ approval_save(struct db *db, const struct deployment *d)
 		return err_public(ERR_CONFLICT,
 		    "The deployment does not wait for approval.");
 	if (!str_eq(d->approval, APPROVAL_DENIED))
-		return NULL;
+		return report_again(db, d->id);
 	return move_deployment(db, &denied, &n);
 }

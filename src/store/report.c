@@ -69,18 +69,23 @@ static const struct stmt candidates = {
 	.row = n_row,
 	.rowsize = sizeof(struct number),
 };
-/* A later deployment reports on the same commit. While an older one's status
- * may still be on its way, the later one would not stay the last that the
- * server gets. */
+/* One status has the commit's deployments to one place: the environment, or,
+ * without one, the pipeline. */
+#define SAME_STATUS                                                            \
+	"x.commit_hash = d.commit_hash AND x.project_id = d.project_id"        \
+	" AND x.environment_id <=> d.environment_id"                           \
+	" AND (d.environment_id IS NOT NULL"                                   \
+	" OR x.pipeline_id = d.pipeline_id)"
+/* Another deployment reports with the same status. While that report may still
+ * be on its way, this one would not stay the last that the server gets. */
 static const struct stmt held_before = {
 	.name = "report_held_before",
 	.sql = "SELECT COUNT(*) AS n FROM commit_status y"
 	       " JOIN deployment x ON x.id = y.deployment_id"
 	       " JOIN deployment d ON d.id = ?"
 	       " WHERE y.open = 1 AND y.next_at > NOW(3)"
-	       " AND y.held_until > NOW(3) AND x.id < d.id"
-	       " AND x.pipeline_id = d.pipeline_id"
-	       " AND x.commit_hash = d.commit_hash",
+	       " AND y.held_until > NOW(3) AND x.id <> d.id"
+	       " AND " SAME_STATUS,
 	.args = id_args,
 	.row = n_row,
 	.rowsize = sizeof(struct number),
@@ -100,28 +105,69 @@ static const struct stmt take = {
 	.args = take_args,
 };
 
+/* Of several projects with one repository, the first one that has a place of a
+ * name gives its name to the status; the others add their own. */
 static const struct field report_row[] = { R(deployment_id), R(wanted), R(told),
-	R(attempts), R(age), R(fault), R(held_until), R(superseded),
-	R(project_id), R(repository), R(pipeline_name), R(branch),
-	R(commit_hash), R(reason), R(created_by), FIELD_END };
+	R(attempts), R(age), R(fault), R(held_until), R(project_id),
+	R(project_name), R(repository), R(environment_name), R(pipeline_name),
+	R(is_shared), R(branch), R(tag), R(commit_hash), R(created_by),
+	FIELD_END };
 static const struct stmt load = {
 	.name = "report_load",
 	.sql = "SELECT s.deployment_id, s.wanted, s.told, s.attempts,"
 	       " TIMESTAMPDIFF(SECOND, s.created_at, NOW(3)) AS age, s.fault,"
-	       " s.held_until,"
-	       " EXISTS (SELECT 1 FROM deployment x JOIN commit_status y"
-	       " ON y.deployment_id = x.id WHERE x.pipeline_id = d.pipeline_id"
-	       " AND x.id > d.id AND x.commit_hash = d.commit_hash)"
-	       " AS superseded, d.project_id, p.repository,"
-	       " l.name AS pipeline_name, d.branch, d.commit_hash, d.reason,"
-	       " d.created_by FROM commit_status s"
+	       " s.held_until, d.project_id, p.name AS project_name,"
+	       " p.repository, e.name AS environment_name,"
+	       " l.name AS pipeline_name,"
+	       " EXISTS (SELECT 1 FROM project q"
+	       " WHERE q.repository = p.repository AND q.id < p.id"
+	       " AND q.valid = 1 AND (EXISTS (SELECT 1 FROM environment f"
+	       " WHERE f.project_id = q.id AND f.valid = 1"
+	       " AND f.name = COALESCE(e.name, l.name))"
+	       " OR EXISTS (SELECT 1 FROM pipeline m"
+	       " WHERE m.project_id = q.id AND m.valid = 1"
+	       " AND m.name = COALESCE(e.name, l.name)))) AS is_shared,"
+	       " d.branch, d.tag, d.commit_hash, d.created_by"
+	       " FROM commit_status s"
 	       " JOIN deployment d ON d.id = s.deployment_id"
 	       " JOIN project p ON p.id = d.project_id"
 	       " JOIN pipeline l ON l.id = d.pipeline_id"
+	       " LEFT JOIN environment e ON e.id = d.environment_id"
 	       " WHERE s.deployment_id = ?",
 	.args = id_args,
 	.row = report_row,
 	.rowsize = sizeof(struct report),
+};
+
+/* What the status shows: the newest of its deployments that was not skipped. So
+ * one that never began leaves the commit as it was. */
+#define SKIPPED                                                                \
+	"(y.wanted = 'canceled' AND NOT EXISTS (SELECT 1"                      \
+	" FROM deployment_step t WHERE t.deployment_id = x.id"                 \
+	" AND t.started_at IS NOT NULL))"
+#define W(m) FIELD(struct report_shown, m, 0, .doc = NULL)
+static const struct field shown_row[] = { W(deployment_id), W(wanted),
+	W(reason), W(is_skipped), W(needs_approval), FIELD_END };
+static const struct stmt shown = {
+	.name = "report_shown",
+	.sql = "SELECT x.id AS deployment_id, y.wanted, x.reason,"
+	       " " SKIPPED " AS is_skipped,"
+	       " (y.wanted = 'pending'"
+	       " AND COALESCE(x.approval, '') = 'required') AS needs_approval"
+	       " FROM deployment d JOIN deployment x ON " SAME_STATUS
+	       " JOIN commit_status y ON y.deployment_id = x.id"
+	       " WHERE d.id = ? ORDER BY is_skipped, x.id DESC LIMIT 1",
+	.args = id_args,
+	.row = shown_row,
+	.rowsize = sizeof(struct report_shown),
+};
+static const struct stmt again = {
+	.name = "report_again",
+	.sql = "UPDATE commit_status SET told = NULL, dropped = 0,"
+	       " attempts = 0, created_at = NOW(3),"
+	       " next_at = IF(held_until > NOW(3), next_at, NOW(3))"
+	       " WHERE deployment_id = ?",
+	.args = id_args,
 };
 
 /* If a holder was silent for so long that another took over, both may have sent
@@ -172,6 +218,8 @@ static const struct stmt *const report_stmts[] = {
 	&defer,
 	&take,
 	&load,
+	&shown,
+	&again,
 	&told,
 	&later,
 	&drop,
@@ -232,6 +280,14 @@ report_want_ended(struct db *db, int64_t project_id, enum reason reason)
 	return write_want(db, &want_ended, &args);
 }
 
+const struct err *
+report_again(struct db *db, int64_t deployment_id)
+{
+	const struct report_args args = { .id = deployment_id };
+
+	return db_exec(db, &again, &args, NULL);
+}
+
 /* Claims the row if it is still due. Otherwise the queue has changed: the row
  * was postponed, or needs no report any more. */
 static const struct err *
@@ -250,9 +306,11 @@ claim_one(struct db *db, struct arena *a, const struct report_args *args,
 		return db_exec(db, &defer, args, NULL);
 	}
 	if ((e = db_exec(db, &take, args, &done)) != NULL ||
-	    done.affected == 0 || (e = db_row(db, a, &load, args, out)) != NULL)
+	    done.affected == 0 ||
+	    (e = db_row(db, a, &load, args, out)) != NULL ||
+	    (e = db_row(db, a, &shown, args, &out->shown)) != NULL)
 		return e;
-	if (!out->superseded)
+	if (out->shown.deployment_id <= out->deployment_id)
 		return NULL;
 	*moved = true;
 	e = report_drop(db, out, NULL);

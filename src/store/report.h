@@ -13,6 +13,15 @@
 #include "core/state.h"
 #include "db/db.h"
 
+/* The deployment whose state a status shows. */
+struct report_shown {
+	int64_t deployment_id;
+	const char *wanted;
+	const char *reason;
+	bool is_skipped; /* no step of it began: nothing was deployed */
+	bool needs_approval;
+};
+
 /* A due report and the content of its status. */
 struct report {
 	int64_t deployment_id;
@@ -22,13 +31,16 @@ struct report {
 	int64_t age;        /* seconds since it became wanted */
 	const char *fault;  /* of the previous attempt; NULL */
 	struct when held_until;
-	bool superseded; /* a later deployment reports on the same commit */
+	struct report_shown shown; /* it, or an older one if it was skipped */
 	int64_t project_id;
+	const char *project_name;
 	const char *repository;
+	const char *environment_name; /* NULL = none */
 	const char *pipeline_name;
+	bool is_shared; /* another project reports under that name */
 	const char *branch;
+	const char *tag;
 	const char *commit_hash;
-	const char *reason;
 	struct maybe created_by;
 };
 
@@ -41,10 +53,12 @@ MUSTCHECK const struct err *report_want(struct db *, int64_t deployment_id,
 /* The same for all deployments of a project that ended with the reason. */
 MUSTCHECK const struct err *report_want_ended(struct db *, int64_t project_id,
     enum reason);
+/* Requests that the state is sent again, as its description has changed. */
+MUSTCHECK const struct err *report_again(struct db *, int64_t deployment_id);
 /* Claims the report that has waited longest for `seconds`; ERR_NOTFOUND,
- * without a write, if none is due. A commit that a later deployment reports on
- * is skipped; the later one's report is skipped while the older one's is
- * claimed. */
+ * without a write, if none is due. A report that a later deployment makes
+ * instead is skipped, and one whose status another report that is claimed
+ * sends. */
 MUSTCHECK const struct err *report_claim(struct db *, struct arena *,
     int64_t seconds, struct report *out);
 /* Records that the wanted status was sent. If another process has claimed the

@@ -253,7 +253,7 @@ status(void)
 	const struct forge_status st = { .state = (enum commit_state)number(
 					     arg[3]),
 		.commit_hash = arg[2],
-		.branch = text(arg[4]),
+		.ref = text(arg[4]),
 		.context = "slipway/Deploy",
 		.description = arg[5],
 		.url = text(arg[6]) };

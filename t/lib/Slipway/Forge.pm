@@ -299,6 +299,13 @@ sub clear_faults { my ($self) = @_; $self->{store}->change(sub { $_[0]{faults} =
 
 # --- events
 
+# Lets the server report another version, with what its API has since then.
+sub version {
+	my ($self, $version) = @_;
+	$self->{store}->change(sub { $_[0]{version} = $version });
+	return $self;
+}
+
 # Adds a webhook: pushes to the repository over HTTPS send events to that address.
 # more: signing_token => 'whsec_…' (GitLab's newer signatures).
 sub hook {

@@ -13,7 +13,7 @@ my %status = (state => 'text, must', target_url => 'text', description => 'text'
 	name => 'text', ref => 'text', coverage => 'number', pipeline_id => 'number');
 my @routes = (
 	{ method => 'GET', path => '/version', user => 1,
-		do => sub { [200, {}, { version => '17.5.1', revision => 'a' }] } },
+		do => sub { [200, {}, { version => $_[0]{state}{version} || '17.5.1', revision => 'a' }] } },
 	{ method => 'GET', path => '/user', user => 1, do => \&user },
 	{ method => 'GET', path => '/projects', do => \&search,
 		query => [qw(membership archived simple order_by sort search search_namespaces visibility
