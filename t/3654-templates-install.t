@@ -99,6 +99,24 @@ ok(-e $plain->work . '/built' && -e $plain->work . '/tested', 'git clone: a depl
 like($got->{log}, qr/first$/m, 'git clone: the log names the commit');
 spew($plain->work . '/Makefile', "all:\n\ntest:\n\tfalse\n");
 is($plain->deploy->{failed}, 'Test', 'git clone: the step Test fails if a test fails');
+{
+	# with npm replaced: a project of several kinds
+	my $stub = Slipway::Template::room('npm');
+	spew("$stub/npm", "#!/bin/sh\necho \"npm \$1\" >>calls\n", 0755);
+	local $Slipway::Template::path = "$stub:$Slipway::Template::path";
+	my $mixed = Slipway::Template->new('git-clone-pipeline', 'package.json' => '{}',
+	    Makefile => "all:\n\techo make >>calls\ntest:\n\techo make test >>calls\n",
+	    'build.sh' => "echo build.sh >>calls\n",
+	        'vendor/bin/phpunit' => "#!/bin/sh\necho phpunit >>calls\n");
+	run_cmd({ $mixed->as_job, cwd => $mixed->work }, 'sh', '-c', 'HOME=/nonexistent; export HOME;'
+	    . ' git init -q . && git add .'
+	    . ' && git -c user.name=a -c user.email=a@example.org commit -qm first');
+	$got = $mixed->deploy;
+	ok($got->{ok}, 'git clone: a project of several kinds is built') or diag($got->{log});
+	is(slurp($mixed->work . '/calls') =~ s/\n/,/gr,
+	    'npm install,npm test,make test,phpunit,npm run,make,build.sh,',
+	    'git clone: all tests and builds that apply run');
+}
 
 # --- wordpress
 my @sites = map { Slipway::Template::room("wp/$_") } qw(a b);
@@ -131,6 +149,47 @@ for my $site (@sites) {
 	ok(-d "$site/wp-content/themes/other" && -d "$site/wp-content/uploads",
 	    'wordpress: other themes and uploads are kept');
 	ok(!-e "$site/wp-content/.slipway", 'wordpress: no temporary file is left');
+}
+{
+	# single files: plugins, must-use plugins and drop-ins, which are active at once
+	my $site = $sites[0];
+	spew("$site/wp-content/object-cache.php", "old\n");
+	spew("$site/wp-content/index.php", "silence\n");
+	Slipway::Template::own("$site/wp-content/object-cache.php");
+	my $single = Slipway::Template->new('wordpress', 'wp-content/plugins/hello.php' => "new\n",
+	    'wp-content/mu-plugins/must.php' => "new\n", 'wp-content/object-cache.php' => "new\n",
+	    'wp-content/index.php' => "mine\n");
+	my @files = map { "$site/wp-content/$_.php" } qw(plugins/hello mu-plugins/must object-cache index);
+	my $texts = sub { return join ' ', map { -e ? slurp($_) =~ s/\n//r : '-' } @files };
+	$got = $single->deploy(SITES => $site, CHECK_URL => 'http://127.0.0.1:' . free_port() . '/',
+	    CHECK_SECONDS => 1);
+	is($got->{broken}, 'Check', 'wordpress: undoing a deployment of single files succeeds')
+	    or diag($got->{log});
+	is($texts->(), '- - old silence', 'wordpress: undoing removes new files and restores old ones');
+	$got = $single->deploy(SITES => $site);
+	ok($got->{ok}, 'wordpress: single files are deployed') or diag($got->{log});
+	is($texts->(), 'new new new silence',
+	    'wordpress: plugins, must-use plugins and drop-ins are replaced');
+	ok(!-e "$site/wp-content/.slipway", 'wordpress: no old file is left');
+
+	$single->checkout('wp-content/plugins/hello.php' => "new\n");
+	mkdir $single->work . '/wp-content/themes' or die "themes: $!";
+	mkdir $single->work . '/wp-content/themes/mine' or die "mine: $!";
+	like($single->deploy(SITES => $site)->{log}, qr/themes\/mine is empty: if it is a submodule/,
+	    'wordpress: an empty theme is rejected');
+	rmdir $single->work . '/wp-content/themes/mine';
+	symlink '/etc', $single->work . '/wp-content/themes/mine' or die "mine: $!";
+	like($single->deploy(SITES => $site)->{log}, qr/themes\/mine is a symbolic link/,
+	    'wordpress: a link in the repository is rejected');
+	unlink $single->work . '/wp-content/themes/mine';
+	my $away = Slipway::Template::room('away');
+	rename "$site/wp-content/plugins", "$away/plugins" or die "plugins: $!";
+	symlink "$away/plugins", "$site/wp-content/plugins" or die "plugins: $!";
+	like($single->deploy(SITES => $site)->{log}, qr/plugins is a symbolic link/,
+	    'wordpress: nothing is replaced behind a link');
+	is(slurp("$away/plugins/hello.php"), "new\n", 'wordpress: what is behind it stays');
+	unlink "$site/wp-content/plugins";
+	rename "$away/plugins", "$site/wp-content/plugins" or die "plugins: $!";
 }
 for my $case (
 	['no site', { SITES => undef }, qr/choose at least one site/],

@@ -14,7 +14,8 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: ${BINARY:?} would become $TARGET"
 	exit 0
 fi
-rm -f -- "$TARGET.previous"
+# What a failed deployment restores.
+[ ! -e "$TARGET.previous" ] || mv -T -- "$TARGET.previous" "$TARGET.before"
 if [ -e "$TARGET" ]; then
 	cp -p -- "$TARGET" "$TARGET.previous"
 fi

@@ -21,6 +21,7 @@ if [ ! -e "$TARGET.previous" ]; then
 	exit 0
 fi
 mv -T -- "$TARGET.previous" "$TARGET"
+[ ! -e "$TARGET.before" ] || mv -T -- "$TARGET.before" "$TARGET.previous"
 rm -f -- "$TARGET.deployment"
 echo "restored $TARGET"
 restart_again "${SLIPWAY_DEPLOYMENT_ID:?}"

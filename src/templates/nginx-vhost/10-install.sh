@@ -29,6 +29,9 @@ umask 022
 . ../common/reload-nginx.sh
 source=nginx/$VHOST
 target=$VHOST_DIR/$VHOST
+if [ -L nginx ] || [ -L "$source" ]; then
+	die "$source is a symbolic link: commit the file itself"
+fi
 [ -f "$source" ] || die "the checkout has no file $source"
 [ -d "$VHOST_DIR" ] || die "the directory $VHOST_DIR does not exist on the runner"
 diff -u -- "$target" "$source" || true

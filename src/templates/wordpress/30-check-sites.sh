@@ -11,13 +11,10 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: nothing to check"
 	exit 0
 fi
-shopt -s nullglob
+. ../common/wordpress-parts.sh
 for site in "${sites[@]}"; do
-	for part in wp-content/{themes,plugins,mu-plugins}/*/; do
-		diff -rq -- "${part%/}" "$site/${part%/}"
+	for part in "${parts[@]}"; do
+		diff -rq -- "$part" "$site/$part"
 	done
 done
 . ../common/check-url.sh
-for site in "${sites[@]}"; do
-	rm -rf -- "$site/wp-content/.slipway"
-done
