@@ -75,6 +75,12 @@ is_deeply($sick->{ran}, ['Build', 'Copy', 'Switch', 'Check', 'Roll back'],
     'static site: nothing is pruned after a failed check');
 is(slurp("$root/current/index.html"), "two\n", 'static site: a failed check restores the current release');
 ok(!-e "$root/releases/$sick->{id}", 'static site: a failed check removes the failed release');
+is(readlink("$root/previous"), "releases/$one->{id}",
+    'static site: a failed check keeps the release before as the previous one');
+my $undone = Slipway::Template->new('rollback')->deploy(DEPLOY_ROOT => $root);
+ok($undone->{ok}, 'static site: a rollback is possible after a failed check') or diag($undone->{log});
+is(current($root), "releases/$one->{id}", 'static site: it goes to the release before');
+ok(Slipway::Template->new('rollback')->deploy(DEPLOY_ROOT => $root)->{ok}, 'static site: and back');
 
 $site->checkout('public/index.html' => "four\n");
 my $four = $site->deploy(%env);
@@ -175,6 +181,110 @@ sub room_path {
 	return $dir;
 }
 
+# --- what is in the way
+sub own_all { Slipway::Template::own(@_); return }
+sub made {
+	my ($name, $text) = @_;
+	mkdir $name or die "$name: $!";
+	own_all(spew("$name/index.html", $text), $name);
+}
+{
+	my $root = Slipway::Template::room('strangers');
+	my %env = (DEPLOY_ROOT => $root, KEEP_RELEASES => 2);
+	$site->checkout('public/index.html' => "first\n");
+	my $first = $site->deploy(%env);
+	# a restored database gives the ids of releases again, here that of the live one
+	my $next = $first->{id} + 1;
+	made("$root/releases/$next", "live\n");
+	unlink "$root/current" or die "current: $!";
+	symlink "releases/$next", "$root/current" or die "current: $!";
+	symlink "releases/$first->{id}", "$root/previous" or die "previous: $!";
+	$site->checkout('public/index.html' => "new\n");
+	my $got = $site->deploy(%env);
+	is($got->{failed}, 'Copy',
+	    'strangers: a deployment whose id was given before fails before the switch');
+	is($got->{broken}, 'Copy', 'strangers: its rollback succeeds') or diag($got->{log});
+	like($got->{log}, qr{releases/$next belongs to another deployment.*slipway-admin skip-ids}s,
+	    'strangers: the log says why, and what to do');
+	is(slurp("$root/current/index.html"), "live\n", 'strangers: what is live stays as it is');
+	is_deeply([sort map { s{.*/}{}r } glob "$root/releases/$next/*"], ['index.html'],
+	    'strangers: nothing is written into it');
+	symlink $first->{id}, "$root/releases/" . ($next + 1) or die "link: $!";
+	is($site->deploy(%env, SLIPWAY_ROLLBACK_TO => $first->{id})->{failed}, 'Build',
+	    'strangers: the same for a rollback');
+	is(readlink("$root/releases/" . ($next + 1)), $first->{id}, 'strangers: which leaves the link alone');
+
+	made("$root/releases/$_", "old\n") for 9001 .. 9004;
+	my @own = map { $site->deploy(%env) } 1 .. 3;
+	ok($own[-1]{ok}, 'strangers: a deployment beside releases with higher numbers succeeds')
+	    or diag($own[-1]{log});
+	is_deeply([sort { $a <=> $b } map { m{/(\d+)$} } grep { !-l } glob "$root/releases/*"],
+	    [$own[1]{id}, $own[2]{id}], 'strangers: they do not take the places of newer releases');
+	spew("$root/releases/.$own[0]{id}", '');
+	$site->deploy(%env);
+	ok(!-e "$root/releases/.$own[0]{id}", 'strangers: the record of a pruned release is removed');
+
+	# a release of the same number, of another commit
+	my $live = current($root) =~ s{.*/}{}r;
+	spew("$root/releases/.$live", '1' x 40);
+	$site->checkout('public/index.html' => "built\n");
+	$got = $site->deploy(%env, SLIPWAY_ROLLBACK_TO => $live);
+	ok($got->{ok} && !-l "$root/releases/$got->{id}",
+	    'strangers: a rollback uses only what has its commit')
+	    or diag($got->{log});
+}
+# --- what cannot be deleted
+{
+	my $root = Slipway::Template::room('undeletable');
+	my %env = (DEPLOY_ROOT => $root, KEEP_RELEASES => 1);
+	my @own = map { $site->deploy(%env, KEEP_RELEASES => 9) } 1 .. 4;
+	my $dir = "$root/releases/$own[1]{id}/cache";
+	mkdir $dir or die "$dir: $!";
+	spew("$dir/page", '');
+	own_all($dir) if !is_root();
+	chmod 0555, $dir;
+	my $got = $site->deploy(%env);
+	ok($got->{ok}, 'prune: what it cannot delete does not fail the deployment') or diag($got->{log});
+	is_deeply($got->{warnings}, ['Prune'], 'prune: it is a warning');
+	$dir = "$root/releases/$own[1]{id}.old/cache";
+	my $owner = getpwuid((stat $dir)[4]) || (stat _)[4];
+	like($got->{log},
+	    qr{\Q$dir\E/page, which belongs to \Q$owner\E, cannot be deleted. As root: rm -rf \Q$root\E},
+	    'prune: it says which file, whose it is and what to do');
+	is_deeply([map { m{/(\d+)$} } glob "$root/releases/*"], [$own[3]{id}, $got->{id}],
+	    'prune: it goes on with the others');
+	my $again = $site->deploy(%env);
+	is_deeply([$again->{ok}, $again->{warnings}], [1, ['Prune']],
+	    'prune: the next deployment succeeds, too');
+	chmod 0755, $dir;
+	run_cmd('rm', '-rf', "$root/releases/$own[1]{id}.old");
+}
+
+# --- no empty site, and nothing from outside
+for my $case (
+	['without an index page', { 'public/index.js' => "1\n", 'public/a.html' => "a\n" },
+	    qr/no index page/],
+	['with an empty index page', { 'public/index.html' => '', 'public/a' => 'a' }, qr/no index page/],
+	['with a pointer of Git LFS', { 'public/index.html' =>
+		"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n" },
+		    qr/pointer of Git LFS/],
+) {
+	my ($name, $files, $want) = @$case;
+	my $before = current($root);
+	$site->checkout(%$files);
+	my $got = $site->deploy(%env);
+	is($got->{failed}, 'Copy', "static site: a site $name is rejected");
+	like($got->{log}, $want, "static site: the error for a site $name says why");
+	is(current($root), $before, "static site: a site $name keeps the current release");
+}
+$site->checkout('x' => "x\n");
+mkdir $site->work . '/public' or die "public: $!";
+like($site->deploy(%env)->{log}, qr/is empty: if it is a submodule/,
+    'static site: an empty directory is rejected');
+rmdir $site->work . '/public';
+symlink '/etc', $site->work . '/public' or die "public: $!";
+like($site->deploy(%env)->{log}, qr/leads out of the checkout/, 'static site: a link out of it is rejected');
+
 # --- rollback
 my $now = current($root);
 my $back = Slipway::Template->new('rollback');
@@ -252,6 +362,40 @@ if ($have == 0) {
 	ok(!$got->{ok}, 'python: a deployment without venv fails');
 	like($got->{log}, qr/python3.* is not installed|apt-get install python3-venv/,
 	    'python: the error without venv names its package');
+}
+
+# --- the version that tools read from tags
+{
+	my $root = Slipway::Template::room('scm');
+	my $stub = Slipway::Template::room('scm-python');
+	spew("$stub/python3", "#!/bin/sh\n[ \"\$2\" = venv ] || exit 0\nmkdir -p venv/bin\n"
+	    . "printf '#!/bin/sh\\nenv >env\\n' >venv/bin/python\nchmod 755 venv/bin/python\n", 0755);
+	local $Slipway::Template::path = "$stub:$Slipway::Template::path";
+	my $scm = Slipway::Template->new('python-venv-systemd', 'pyproject.toml' => "[project]\n");
+	my $git = sub {
+		my ($status) = run_cmd({ $scm->as_job, cwd => $scm->work }, 'sh', '-c',
+		    "HOME=/nonexistent; export HOME;"
+		    . " $_[0]");
+		return $status == 0;
+	};
+	my $versions = sub {
+		my $got = $scm->deploy(DEPLOY_ROOT => $root, SLIPWAY_COMMIT => 'abcdef0123456789', @_);
+		my %env = slurp("$root/releases/$got->{id}/env") =~ /^(\w+)=(.*)$/mg;
+		return join ' ', map { $env{$_} } qw(SETUPTOOLS_SCM_PRETEND_VERSION PBR_VERSION);
+	};
+	my $commit = 'git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m x';
+	ok($git->("git init -q . && git add . && $commit"), 'python: a repository is made');
+	is($versions->(), '0.1.dev1+gabcdef012 0.1.dev1+gabcdef012',
+	    'python: without a tag there is a version');
+	ok($git->('git tag v1.2.9'), 'python: it is tagged');
+	is($versions->(), '1.2.9 1.2.9', 'python: a tag is the version');
+	ok($git->("$commit && $commit"), 'python: two commits follow');
+	is($versions->(), ('1.2.10.dev2+gabcdef012 ' x 2) =~ s/ $//r,
+	    'python: a later commit is a version after it');
+	is($versions->(SLIPWAY_TAG => 'app-2.0rc1'), '2.0rc1 2.0rc1',
+	    'python: the tag that is deployed comes first');
+	is($versions->(PBR_VERSION => '9'), '1.2.10.dev2+gabcdef012 9',
+	    'python: what the deployment sets stays');
 }
 
 # --- node

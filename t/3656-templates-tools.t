@@ -76,6 +76,15 @@ for my $case (
 	ok(!$got->{ok}, "migration: $name is rejected");
 	like($got->{log}, $want, "migration: the error for $name says why");
 }
+$db->sql('DROP TABLE IF EXISTS schema_migration');
+$migration->checkout('migrations/10_last.sql' => "SELECT 1;\n", 'migrations/2_first.sql' => "SELECT 2;\n");
+my $victim = spew(tempdir() . '/victim', "keep\n", 0666);
+chmod 0755, tempdir();
+symlink $victim, $migration->work . '/.pending' or die "link: $!";
+$got = $migration->deploy(%env, CONFIRM => 'slipway');
+like($got->{log}, qr/applying 2_first\.sql\n.*applying 10_last\.sql/s,
+    'migration: files are ordered by number');
+is(slurp($victim), "keep\n", 'migration: nothing is written through a link of the repository');
 $migration->checkout('migrations/a\';b.sql' => "SELECT 1;\n");
 like($migration->deploy(%env)->{log}, qr/are allowed in a name/,
     'migration: a file name with a quote is rejected');
@@ -112,6 +121,60 @@ if ($tools) {
 	like($got->{log}, qr/must be relative/, 'php: a shared path outside the release is rejected');
 	$got = $php->deploy(DEPLOY_ROOT => $root, SHARED => '.env');
 	like($got->{log}, qr/\.env is missing: put it there first/, 'php: a missing shared file is rejected');
+
+	spew("$root/shared/storage/upload", "mine\n");
+	for my $list ('storage,storage/app', 'storage/app,storage', 'storage,storage', 'storage/',
+	    './storage') {
+		$got = $php->deploy(DEPLOY_ROOT => $root, SHARED => $list);
+		is($got->{failed}, 'Release', "php: SHARED=$list is rejected");
+		like($got->{log},
+		    qr/list only one of them|must be relative/, "php: the error for $list says why");
+		is(slurp("$root/shared/storage/upload"), "mine\n", "php: SHARED=$list deletes nothing");
+	}
+	my %linked = %php;
+	delete $linked{'storage/seed'};
+	$php->checkout(%linked);
+	mkdir "$root/shared/storage/app" or die "app: $!";
+	spew("$root/shared/storage/app/upload", "mine\n");
+	Slipway::Template::own("$root/shared/storage/app", "$root/shared/storage/app/upload");
+	symlink "$root/shared/storage", $php->work . '/storage' or die "link: $!";
+	$got = $php->deploy(DEPLOY_ROOT => $root, SHARED => 'storage/app');
+	is($got->{failed}, 'Release', 'php: a shared path behind a link of the repository is rejected');
+	like($got->{log}, qr/storage is a symbolic link/, 'php: the error says why');
+	is(slurp("$root/shared/storage/app/upload"), "mine\n", 'php: nothing behind the link is deleted');
+	ok($php->deploy(DEPLOY_ROOT => $root)->{ok},
+	    'php: a link in place of the shared path itself is replaced');
+	$php->checkout(%php);
+	rename "$root/shared/storage", "$root/elsewhere" or die "elsewhere: $!";
+	symlink "$root/elsewhere", "$root/shared/storage" or die "link: $!";
+	$got = $php->deploy(DEPLOY_ROOT => $root, SHARED => 'storage/new');
+	like($got->{log}, qr/shared\/storage is a symbolic link/,
+	    'php: nothing is created behind a link in shared');
+	ok(!-e "$root/elsewhere/new", 'php: indeed nothing');
+	ok($php->deploy(DEPLOY_ROOT => $root)->{ok}, 'php: the shared path itself may be a link');
+
+	# what composer installs
+	$php->checkout(%php, 'composer.json' => '{"name":"a/b","require":{},"version":"1.0.0",'
+	    . '"scripts":{"post-autoload-dump":"env >env"}}');
+	$got = $php->deploy(DEPLOY_ROOT => $root, SLIPWAY_BRANCH => 'main');
+	ok($got->{ok}, 'php: what composer validate --strict rejects is installed') or diag($got->{log});
+	like(slurp("$root/current/env"), qr/^COMPOSER_ROOT_VERSION=dev-main$/m,
+	    'php: composer knows the version of the application');
+
+	my $stub = Slipway::Template::room('php-stub');
+	my $runs = "$stub/runs";
+	my ($real) = (run_cmd('sh', '-c', "PATH=$Slipway::Template::path; command -v php"))[1] =~ /(\S+)/;
+	spew("$stub/php", "#!/bin/sh\necho run >>$runs\nexec $real \"\$@\"\n", 0755);
+	Slipway::Template::own(spew($runs, ''));
+	local $Slipway::Template::path = "$stub:$Slipway::Template::path";
+	$php->checkout(%php, map { ("src/f$_.php" => "<?php function f$_() { return $_; }\n") } 1 .. 60);
+	$got = $php->deploy(DEPLOY_ROOT => $root);
+	ok($got->{ok}, 'php: a release with many files is parsed') or diag($got->{log});
+	cmp_ok(scalar(() = slurp($runs) =~ /run/g), '<', 30, 'php: not by a process for each file');
+	$php->checkout(%php, 'src/ok.php' => "<?php\n", 'src/bad.php' => "<?php\nfunction ( {\n");
+	$got = $php->deploy(DEPLOY_ROOT => $root);
+	is($got->{failed}, 'Parse', 'php: one bad file among others is found');
+	like($got->{log}, qr{src/bad\.php(?: on line|:)}, 'php: its name is shown');
 } else {
 	ok(!$got->{ok}, 'php: a deployment without its tools fails');
 	like($got->{log}, qr/is not installed on the runner: apt-get install (?:php-cli|composer)/,
@@ -125,6 +188,15 @@ for my $slug (qw(laravel symfony)) {
 }
 
 if ($tools) {
+	# composer's scripts see the environment of the steps
+	$root = Slipway::Template::room('symfony-env');
+	my $sym = Slipway::Template->new('symfony', 'bin/console' => "<?php\n", 'composer.json' =>
+	    '{"name":"a/b","require":{},"scripts":{"post-autoload-dump":"env >env"}}');
+	$got = $sym->deploy(DEPLOY_ROOT => $root, SHARED => 'var/log');
+	ok($got->{ok}, 'symfony: an application with scripts is deployed') or diag($got->{log});
+	like(slurp("$root/current/env"),
+	    qr/^APP_ENV=prod$/m, "symfony: composer's scripts have APP_ENV=prod");
+
 	# An application whose console only logs its arguments.
 	my $console = "<?php file_put_contents(__DIR__ . '/calls',"
 	    . " implode(' ', array_slice(\$argv, 1)) . PHP_EOL, FILE_APPEND);\n";
@@ -253,6 +325,22 @@ SKIP: {
 	my $two = $ssh->deploy(%senv);
 	ok($two->{ok}, 'ssh rollback: a second release is deployed') or diag($two->{log});
 	my $both = "releases/$two->{id} $good";
+	is($ssh->deploy(%senv, REMOTE_SCRIPT => 'after.sh')->{broken}, 'Switch',
+	    'ssh: undoing a third release succeeds');
+	is($release->(), $both, 'ssh: it does not use up the previous release');
+	# a restored database gives the ids of releases again
+	my $next = $two->{id} + 2;
+	mkdir "$far/releases/$next" or die "release: $!";
+	spew("$far/releases/$next/index.html", "live\n");
+	unlink "$far/current" or die "current: $!";
+	symlink "releases/$next", "$far/current" or die "current: $!";
+	$got = $ssh->deploy(%senv);
+	is_deeply([@$got{qw(id failed broken)}], [$next, 'Copy', 'Copy'],
+	    'ssh: a deployment whose id was given before fails before the switch') or diag($got->{log});
+	is($release->(), "releases/$next $good", 'ssh: and changes no link');
+	is_deeply([map { slurp($_) } glob "$far/releases/$next/*"], ["live\n"], 'ssh: nor what is live');
+	unlink "$far/current" or die "current: $!";
+	symlink "releases/$two->{id}", "$far/current" or die "current: $!";
 
 	# a rollback of an environment, with a release that is still there or not
 	my ($one) = $good =~ /(\d+)$/;

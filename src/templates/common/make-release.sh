@@ -6,6 +6,6 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: would make $release"
 	exit 0
 fi
-mkdir -p -- "$release"
+claim_release mkdir --
 rsync -a --exclude=/.git --chmod=u+rwX,go+rX,go-w -- ./ "$release/"
 cd -- "$release"

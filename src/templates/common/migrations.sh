@@ -6,3 +6,5 @@ sql() { mariadb "${options[@]}" --batch --skip-column-names --default-character-
 dir=${MIGRATIONS_DIR:-migrations}
 [[ $dir != /* && $dir != *..* ]] || die "MIGRATIONS_DIR must be a directory of the checkout"
 [ -d "$dir" ] || die "the checkout has no directory $dir"
+[[ $(realpath -- "$dir")/ == "$(realpath -- .)"/* ]] ||
+	die "$dir is a symbolic link that leads out of the checkout"

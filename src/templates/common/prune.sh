@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
 # Removes the oldest releases beyond KEEP_RELEASES; never current or previous.
+# The new release is live and stays so, whatever cannot be removed.
 set -euo pipefail
 
 . ../common/die.sh
@@ -14,8 +15,9 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	old_releases | sed 's|.*|dry run: releases/& would be removed|'
 	exit 0
 fi
-old_releases | while read -r old; do
+remove_rest
+for old in $(old_releases); do
 	echo "removing releases/$old"
 	remove_release "$old"
 done
-remove_rest
+[ "$failed" = no ]

@@ -7,4 +7,5 @@
 [[ $DEPLOY_ROOT != *..* ]] || die "DEPLOY_ROOT must not contain .."
 [[ $DEPLOY_ROOT/ != "${SLIPWAY_WORKSPACE:?}"/* ]] ||
 	die "DEPLOY_ROOT must not be in the checkout, which is cleaned each time"
+[[ ${KEEP_RELEASES:-5} =~ ^[1-9][0-9]{0,2}$ ]] || die "KEEP_RELEASES must be 1..999"
 release=$DEPLOY_ROOT/releases/${SLIPWAY_DEPLOYMENT_ID:?}

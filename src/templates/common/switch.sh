@@ -12,6 +12,7 @@
 set -euo pipefail
 
 . ../common/die.sh
+. ../common/own-release.sh
 . ../common/switch-link.sh
 
 id=${SLIPWAY_DEPLOYMENT_ID:?}
@@ -20,9 +21,11 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: current would become releases/$id"
 	exit 0
 fi
-[ -d "releases/$id" ] || die "$DEPLOY_ROOT/releases/$id is missing"
+release=$DEPLOY_ROOT/releases/$id
+[ -d "$release" ] || die "$release is missing"
+is_own || die "$release was made by another deployment"
 if [ -e current ] && [ ! -L current ]; then
 	die "$DEPLOY_ROOT/current is not a symbolic link: move it away first"
 fi
-switch_link "releases/$id"
+switch_link "$id"
 echo "current -> $(readlink -- current)"

@@ -7,7 +7,7 @@ set -euo pipefail
 . ../common/need.sh
 
 . ../common/database.sh
-if [ ! -s .pending ] || [ "${CONFIRM:-}" != "$DB" ]; then
+if [ ! -s "$HOME/pending" ] || [ "${CONFIRM:-}" != "$DB" ]; then
 	echo "nothing will be applied: no dump"
 	exit 0
 fi

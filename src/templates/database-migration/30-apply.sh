@@ -18,4 +18,4 @@ while read -r name; do
 	echo "applying $name"
 	sql <"$dir/$name"
 	sql -e "INSERT INTO schema_migration (name, checksum) VALUES ('$name', '${sum%% *}')"
-done <.pending
+done <"$HOME/pending"

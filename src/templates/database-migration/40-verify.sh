@@ -12,7 +12,7 @@ if [ "${CONFIRM:-}" = "$DB" ]; then
 	while read -r name; do
 		[ "$(sql -e "SELECT COUNT(*) FROM schema_migration WHERE name = '$name'")" = 1 ] ||
 			die "$name is not recorded"
-	done <.pending
+	done <"$HOME/pending"
 fi
 need mariadb-check mariadb-client
 mariadb-check "${options[@]}" --quick --silent "$DB"

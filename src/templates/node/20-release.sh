@@ -6,6 +6,7 @@ umask 022
 
 . ../common/die.sh
 . ../common/need.sh
+. ../common/own-release.sh
 
 . ../common/release-path.sh
 . ../common/reuse-release.sh

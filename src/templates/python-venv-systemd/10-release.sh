@@ -7,6 +7,32 @@ umask 022
 
 . ../common/die.sh
 . ../common/need.sh
+. ../common/own-release.sh
+
+# A tag such as v1.2.3 is 1.2.3; five commits later it is 1.2.4.dev5, as
+# setuptools_scm has it.
+scm_version() {
+	local number='([0-9]+(\.[0-9]+)*((a|b|rc|\.post|\.dev)[0-9]+)?)' tag text last
+	local hash=${SLIPWAY_COMMIT:0:9}
+	text=$(git describe --tags --long --match '*[0-9]*' 2>/dev/null || true)
+	tag=${SLIPWAY_TAG:-}
+	[ -n "$tag" ] || tag=${text%-*-*}
+	if ! [[ $tag =~ ^([A-Za-z][A-Za-z0-9._]*[-_/])?v?$number$ ]]; then
+		echo "0.1.dev$(git rev-list --count HEAD 2>/dev/null || echo 0)${hash:++g$hash}"
+		return
+	fi
+	tag=${BASH_REMATCH[2]}
+	text=${text%-*}
+	text=${text##*-}
+	if [ -n "${SLIPWAY_TAG:-}" ] || [ "$text" = 0 ]; then
+		echo "$tag"
+	elif [[ $tag =~ ^(.*[.])?([0-9]+)$ ]]; then
+		last=$((10#${BASH_REMATCH[2]} + 1))
+		echo "${BASH_REMATCH[1]}$last.dev$text${hash:++g$hash}"
+	else
+		echo "$tag${hash:++$text.g$hash}"
+	fi
+}
 
 . ../common/release-path.sh
 . ../common/reuse-release.sh
@@ -14,6 +40,14 @@ need rsync rsync
 need python3 python3
 python3 -c 'import ensurepip' 2>/dev/null ||
 	die "python3 on the runner has no venv: apt-get install python3-venv"
+[ ! -e venv ] || die "the repository has a venv: remove it, a virtual environment works only where it was made"
+# The release has no .git, so these tools are told what they would read from it.
+version=$(scm_version)
+export SETUPTOOLS_SCM_PRETEND_VERSION=${SETUPTOOLS_SCM_PRETEND_VERSION:-$version}
+export PBR_VERSION=${PBR_VERSION:-$version}
+export PDM_BUILD_SCM_VERSION=${PDM_BUILD_SCM_VERSION:-$version}
+export POETRY_DYNAMIC_VERSIONING_BYPASS=${POETRY_DYNAMIC_VERSIONING_BYPASS:-$version}
+export UV_DYNAMIC_VERSIONING_BYPASS=${UV_DYNAMIC_VERSIONING_BYPASS:-$version}
 . ../common/make-release.sh
 python3 -m venv venv
 if [ -f requirements.txt ]; then

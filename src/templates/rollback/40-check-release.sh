@@ -15,4 +15,4 @@ cd -- "${DEPLOY_ROOT:?}"
 	die "current is not releases/$RELEASE"
 . ../common/check-service.sh
 . ../common/check-url.sh
-rm -f -- .rollback
+rm -f -- .rollback || true # the switch is done

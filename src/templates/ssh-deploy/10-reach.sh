@@ -9,6 +9,7 @@ set -euo pipefail
 
 . ../common/ssh.sh
 need rsync rsync
+[[ ${KEEP_RELEASES:-5} =~ ^[1-9][0-9]{0,2}$ ]] || die "KEEP_RELEASES must be 1..999"
 . ../common/ssh-files.sh
 for host in "${hosts[@]}"; do
 	"${ssh[@]}" -- "$host" 'command -v rsync >/dev/null' ||

@@ -20,12 +20,13 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	exit 0
 fi
 for host in "${hosts[@]}"; do
+	grep -qsxF -- "$host" "$HOME/.slipway-hosts" || die "$host: the release was made by another deployment"
 	"${ssh[@]}" -- "$host" bash -s -- "$REMOTE_DIR" "$id" "$script" <<'REMOTE'
 set -euo pipefail
 . ../common/switch-link.sh
 cd -- "$1"
 [ ! -e current ] || [ -L current ] || { echo "$1/current is not a symbolic link" >&2; exit 1; }
-switch_link "releases/$2"
+switch_link "$2"
 script=${3:-}
 . ../common/run-script.sh
 REMOTE

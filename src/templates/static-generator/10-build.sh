@@ -4,6 +4,7 @@
 set -euo pipefail
 
 . ../common/die.sh
+. ../common/own-release.sh
 need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: $2"; }
 
 . ../common/release-path.sh

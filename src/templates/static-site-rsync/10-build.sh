@@ -5,6 +5,7 @@ set -euo pipefail
 
 . ../common/die.sh
 . ../common/need.sh
+. ../common/own-release.sh
 
 . ../common/release-path.sh
 . ../common/reuse-release.sh

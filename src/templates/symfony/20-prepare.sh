@@ -10,4 +10,4 @@ enter_release "there is no release to prepare"
 	echo "the checkout has no bin/console" >&2
 	exit 1
 }
-APP_ENV=prod php bin/console cache:clear --no-interaction
+APP_ENV=${APP_ENV:-prod} php bin/console cache:clear --no-interaction

@@ -6,7 +6,7 @@ set -euo pipefail
 . ../common/enter-release.sh
 
 enter_release "migrating nothing"
-export APP_ENV=prod
+export APP_ENV=${APP_ENV:-prod}
 if [ "${RUN_MIGRATIONS:-no}" = yes ]; then
 	php bin/console doctrine:migrations:status --no-interaction
 	php bin/console doctrine:migrations:migrate --no-interaction --allow-no-migration
