@@ -129,6 +129,7 @@ CREATE TABLE deployment (
 	`trigger` ENUM('manual', 'retry', 'webhook', 'schedule', 'rollback', 'promotion') NOT NULL,
 	retry_of BIGINT,
 	created_by BIGINT,
+	read_by BIGINT,
 	runner VARCHAR(255),
 	timeout_seconds BIGINT,
 	checkout ENUM('fresh', 'keep', 'none') NOT NULL DEFAULT 'fresh',
@@ -283,6 +284,7 @@ CREATE TABLE git_repo (
 	repository VARCHAR(1000) NOT NULL,
 	repo_id VARCHAR(64) NOT NULL,
 	path VARCHAR(1000) NOT NULL,
+	confirmed_by BIGINT,
 	PRIMARY KEY (project_id),
 	CONSTRAINT git_repo_of FOREIGN KEY (project_id) REFERENCES project (id)
 ) COLLATE utf8mb4_bin;
@@ -444,6 +446,7 @@ CREATE TABLE project (
 	name VARCHAR(100) NOT NULL,
 	description VARCHAR(500),
 	repository VARCHAR(1000) NOT NULL,
+	repository_by BIGINT,
 	project_dir VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,
 	default_branch VARCHAR(255),
 	env_presets LONGTEXT COLLATE utf8mb4_bin NOT NULL DEFAULT '[]' CHECK (json_valid(env_presets)),

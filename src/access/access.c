@@ -109,6 +109,13 @@ token_seal(const struct access *x, struct arena *a, int64_t user_id,
 	return e;
 }
 
+bool
+access_is_personal(const struct forge *forge)
+{
+	return forge != NULL && forge_has_api(forge) &&
+	    forge_can_sign_in(forge) == NULL;
+}
+
 const struct err *
 access_put(const struct access *x, struct arena *a, int64_t user_id,
     const struct forge_token *t)

@@ -21,6 +21,9 @@ struct access {
 	const struct settings_gitserver *settings;
 };
 
+/* Whether users sign in at the Git server, so that their rights there are known;
+ * `forge` may be NULL. */
+bool access_is_personal(const struct forge *);
 /* Encrypts and stores the tokens from a sign-in. */
 MUSTCHECK const struct err *access_put(const struct access *, struct arena *,
     int64_t user_id, const struct forge_token *);

@@ -4,6 +4,7 @@
  * Repositories are listed by the API alone. */
 #include "api/git_read.h"
 
+#include "access/setter.h"
 #include "api/forge.h"
 #include "core/address.h"
 #include "core/str.h"
@@ -155,6 +156,26 @@ tags_at(struct reading *r, struct forge *forge, const char *token)
 	return e != NULL ? e : tags_read(r, token, address);
 }
 
+/* What the service's credentials read must be open to the user who set the
+ * repository. 403 would mean that the role of the caller is missing. */
+static const struct err *
+service_check(const struct reading *r, enum access_as as)
+{
+	const struct err *e;
+	struct address ad;
+
+	if (as == ACCESS_USER ||
+	    (as == ACCESS_ANYBODY &&
+		(!address_read(r->project.repository, &ad) ||
+		    !address_is_ssh(&ad))))
+		return NULL;
+	e = setter_check(r->rq->access, r->rq->a, r->project.id,
+	    r->project.repository);
+	return e != NULL && e->code == ERR_FORBIDDEN ?
+	    err_as(e, ERR_NOTFOUND, 0) :
+	    e;
+}
+
 static const struct err *
 ask(struct forge *forge, struct arena *a, const struct access_token *token,
     void *context)
@@ -165,7 +186,8 @@ ask(struct forge *forge, struct arena *a, const struct access_token *token,
 	/* a token may have fewer rights than its user */
 	r->trusted = token->as == ACCESS_SERVICE ||
 	    (token->trusted && r->rq->role >= ROLE_MAINTAINER);
-	if ((e = repo_find(r, forge, token->text)) != NULL)
+	if ((e = service_check(r, token->as)) != NULL ||
+	    (e = repo_find(r, forge, token->text)) != NULL)
 		return e;
 	if (r->what == READ_COMMITS)
 		return commits_read(r, forge, token->text);

@@ -145,9 +145,9 @@ struct take {
 	struct deploy deploy;
 	const struct hook_envelope *env;
 	const struct hook_push *push;
-	const char *delivery; /* hash of the delivery's identity */
-	bool again;           /* the delivery was accepted before */
-	struct maybe deployer;
+	const char *delivery;      /* hash of the delivery's identity */
+	bool again;                /* the delivery was accepted before */
+	struct hook_secret secret; /* who created it */
 	struct pushed_result result;
 };
 
@@ -186,7 +186,9 @@ is_ours(const struct take *t, const struct project *p, struct forge_repo *out)
 }
 
 /* Checks that the push is to the project's repository: by the Git server's id,
- * which a rename does not change, else by its path. */
+ * which a rename does not change, else by its path.  Who knows the secret can
+ * sign any event, so the id itself is never taken from one: that would choose the
+ * repository that is read. */
 static const struct err *
 repository_check(struct take *t, const struct project *p)
 {
@@ -194,7 +196,7 @@ repository_check(struct take *t, const struct project *p)
 	struct forge_repo ours;
 	struct git_repo known, fresh;
 	const struct err *e;
-	bool same, news;
+	bool same;
 
 	if (is_ours(t, p, &ours)) {
 		fresh = (struct git_repo){ .project_id = p->id,
@@ -204,14 +206,12 @@ repository_check(struct take *t, const struct project *p)
 			.path = push->repo_path };
 		e = gitrepo_find(t->rq->db, t->a, p->id, fresh.server,
 		    p->repository, &known);
+		if (e != NULL && e->code != ERR_NOTFOUND)
+			return e;
 		same = e == NULL ? str_eq(known.repo_id, push->repo_id) :
 				   strcasecmp(ours.path, push->repo_path) == 0;
-		news = e != NULL || !str_eq(known.path, push->repo_path);
-		if (e != NULL && e->code == ERR_NOTFOUND)
-			e = NULL;
-		if (e == NULL && same && news)
-			e = gitrepo_put(t->rq->db, &fresh);
-		if (e != NULL)
+		if (e == NULL && same &&
+		    (e = gitrepo_put(t->rq->db, &fresh)) != NULL)
 			return e;
 	} else {
 		same = repository_ends(p->repository, push->repo_path);
@@ -245,7 +245,8 @@ push_fire(struct take *t, const struct project *p)
 		.before = push->before,
 		.files = push->files,
 		.has_files = push->has_files,
-		.deployer = t->deployer,
+		.reader = t->secret.made_by,
+		.deployer = t->secret.deployer,
 		.audit = deployment_audit,
 		.context = t->rq };
 	const struct err *e;
@@ -299,8 +300,7 @@ take_body(struct db *db, void *context)
 	e = project_lock(db, t->rq->a, one.project_id, &p);
 	/* another user may have changed the secret meanwhile */
 	if (e == NULL)
-		e = signature_check(t->rq, t->env, one.project_id,
-		    &t->deployer);
+		e = signature_check(t->rq, t->env, one.project_id, &t->secret);
 	if (e != NULL)
 		return e;
 	if ((e = repository_check(t, &p)) != NULL)
@@ -394,14 +394,14 @@ event_take(struct req *rq)
 {
 	struct hook_envelope env;
 	struct hook_push push;
-	struct maybe made_by;
+	struct hook_secret secret;
 	const struct err *e;
 
 	if (rq->unready != NULL)
 		return rq->unready;
 	if ((e = hook_open(rq->a, rq->header, &env)) != NULL)
 		return e;
-	if ((e = signature_check(rq, &env, rq->id[0], &made_by)) != NULL)
+	if ((e = signature_check(rq, &env, rq->id[0], &secret)) != NULL)
 		return e;
 	answer_status(rq, 204);
 	audited_nothing(rq);

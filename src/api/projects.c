@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "access/setter.h"
 #include "api/resources.h"
 #include "api/rules.h"
 #include "core/branch.h"
@@ -177,6 +178,36 @@ guest_judge(struct req *rq, const struct project *p,
 		faults_add(&rq->faults, "/repository", GUEST_RULE);
 }
 
+/* Whether the update sets the repository, or confirms it by sending it alone. */
+static bool
+is_set(const struct req *rq, const struct project *p, const char *before)
+{
+	return p->repository != NULL &&
+	    (!str_eq(p->repository, before) ||
+		json_is_only(rq->text, "repository"));
+}
+
+/* The service's credentials read what a user without an account at the Git
+ * server sets. */
+static const struct err *
+setter_judge(struct req *rq, const struct project *p,
+    const struct project *stored)
+{
+	const struct err *e;
+	bool may;
+
+	if (role_of(rq->who.role) >= ROLE_MAINTAINER ||
+	    !is_set(rq, p, stored->repository))
+		return NULL;
+	e = setter_may(rq->access, rq->a, rq->who.user_id, p->repository, &may);
+	if (e == NULL && !may)
+		faults_add(&rq->faults, "/repository",
+		    "can be set only by a maintainer of all projects, or by a "
+		    "user who signs in at the Git server, because the service "
+		    "cannot know whether you may read the repository there");
+	return e;
+}
+
 static const struct err *
 api_project_judge(struct req *rq, const void *item)
 {
@@ -192,6 +223,8 @@ api_project_judge(struct req *rq, const void *item)
 		guest_judge(rq, p, &stored);
 	if (e == NULL)
 		e = changes_judge(rq, p, &stored);
+	if (e == NULL)
+		e = setter_judge(rq, p, &stored);
 	arena_close(a);
 	if (e != NULL ||
 	    (e = presets_check(p->env_presets, &rq->faults)) != NULL ||
@@ -236,6 +269,7 @@ create_body(struct db *db, void *context)
 	if ((e = req_judge(w->rq)) != NULL)
 		return e;
 	if ((e = project_write(w->rq, w->rq->body, &id)) != NULL ||
+	    (e = gitrepo_set_by(db, id, w->rq->who.user_id)) != NULL ||
 	    (e = audited_change(w->rq, AUDIT_OF_PROJECT, id, id)) != NULL)
 		return e;
 	/* read inside the transaction: a later query could fail */
@@ -273,10 +307,10 @@ repository_correct(struct db *db, struct req *rq, const struct project *p,
 {
 	const struct err *e;
 
-	if (str_eq(p->repository, before) &&
-	    !json_is_only(rq->text, "repository"))
+	if (!is_set(rq, p, before))
 		return NULL;
-	if ((e = gitrepo_forget(db, p->id)) != NULL ||
+	if ((e = gitrepo_set_by(db, p->id, rq->who.user_id)) != NULL ||
+	    (e = gitrepo_forget(db, p->id)) != NULL ||
 	    (e = push_forget(db, p->id)) != NULL)
 		return e;
 	return commits_forget(db, p->id);

@@ -6,7 +6,6 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "crypto/webhook.h"
-#include "store/hook.h"
 #include "web/scoreboard.h"
 
 #define SIGNATURES                                                             \
@@ -54,28 +53,25 @@ reject(struct req *rq, const char *detail)
 /* Decrypts the project's secret. If there is none, a random one is sealed and
  * opened in its place, so that the time does not reveal it. */
 static const struct err *
-secret_open(struct req *rq, int64_t project_id, struct maybe *made_by,
+secret_open(struct req *rq, int64_t project_id, struct hook_secret *found,
     bool *known, char **out)
 {
 	const char *purpose = arena_printf(rq->a, HOOK_PURPOSE,
 	    (long long)project_id);
-	struct hook_secret found;
 	const struct err *e;
 
 	*out = NULL;
 	*known = false;
-	*made_by = (struct maybe){ .set = false };
-	e = hook_secret_find(rq->db, rq->a, project_id, &found);
-	if (e != NULL && e->code == ERR_NOTFOUND) {
+	*found = (struct hook_secret){ .project_id = project_id };
+	e = hook_secret_find(rq->db, rq->a, project_id, found);
+	if (e != NULL && e->code == ERR_NOTFOUND)
 		e = keyring_seal(rq->keyring, rq->a, purpose,
-		    webhook_secret(rq->a), &found.secret);
-	} else {
+		    webhook_secret(rq->a), &found->secret);
+	else
 		*known = e == NULL;
-		*made_by = found.made_by;
-	}
 	if (e != NULL)
 		return e;
-	return keyring_unseal(rq->keyring, rq->a, purpose, found.secret, out);
+	return keyring_unseal(rq->keyring, rq->a, purpose, found->secret, out);
 }
 
 static bool
@@ -133,7 +129,7 @@ static bool (*const matches[])(struct req *, const struct hook_envelope *,
 
 const struct err *
 signature_check(struct req *rq, const struct hook_envelope *env,
-    int64_t project_id, struct maybe *made_by)
+    int64_t project_id, struct hook_secret *found)
 {
 	struct hook_envelope sent = *env;
 	const struct err *e;
@@ -141,13 +137,13 @@ signature_check(struct req *rq, const struct hook_envelope *env,
 	char *secret;
 	bool known, good;
 
-	*made_by = (struct maybe){ .set = false };
+	*found = (struct hook_secret){ .project_id = project_id };
 	if (rq->keyring == NULL)
 		return err_public(ERR_CONFIG,
 		    "The service has no key to decrypt secrets. An "
 		    "administrator must run \"slipway-admin key\" and reload "
 		    "the service.");
-	e = secret_open(rq, project_id, made_by, &known, &secret);
+	e = secret_open(rq, project_id, found, &known, &secret);
 	if (e != NULL)
 		return e;
 	if (sent.signature == NULL)

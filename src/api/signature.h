@@ -4,15 +4,16 @@
 #define SLIPWAY_API_SIGNATURE_H
 
 #include "forge/hook.h"
+#include "store/hook.h"
 #include "web/req.h"
 
 #define SIGNATURE_WINDOW 300 /* maximum distance of a signed time in seconds */
 
 /* ERR_UNAUTHENTICATED if the signature is wrong. Text, time and work do not
  * reveal whether the project or a secret exists. ERR_CONFIG if secrets
- * cannot be decrypted. *made_by is the user who created the secret, if that
- * user may still deploy. */
+ * cannot be decrypted. `found` says who created the secret. */
 MUSTCHECK const struct err *signature_check(struct req *,
-    const struct hook_envelope *, int64_t project_id, struct maybe *made_by);
+    const struct hook_envelope *, int64_t project_id,
+    struct hook_secret *found);
 
 #endif

@@ -32,7 +32,9 @@ struct deploy_order {
 	const char *trigger_key; /* the trigger of a push, or NULL */
 	enum deploy_moved moved;
 	struct maybe created_by;
-	enum role role; /* of the user who set the variables */
+	struct maybe read_by; /* with whose access the repository is read, if
+			       * not with that of created_by */
+	enum role role;       /* of the user who set the variables */
 	/* Filled in if the environment requires approval and the order names no
 	 * commit, which is then an error without faults: the caller finds the
 	 * commit and orders again. NULL = that is a fault. */

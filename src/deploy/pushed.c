@@ -144,6 +144,7 @@ trigger_fire(struct firing *f, size_t index)
 		.trigger = "webhook",
 		.before = f->push->before,
 		.created_by = f->push->deployer,
+		.read_by = f->push->reader,
 		.role = ROLE_MAINTAINER }; /* that of those who may write
 					    * triggers */
 	const struct err *e;

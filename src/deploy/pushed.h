@@ -24,10 +24,11 @@ struct pushed {
 	const char *tag; /* instead of a branch */
 	const char *commit_hash;
 	const char *commit_message;
-	const char *before; /* the commit that it replaced, or NULL */
-	struct list files;  /* const char *, sorted: files that it changed */
-	bool has_files;     /* they are known */
-	struct maybe deployer;
+	const char *before;    /* the commit that it replaced, or NULL */
+	struct list files;     /* const char *, sorted: files that it changed */
+	bool has_files;        /* they are known */
+	struct maybe reader;   /* who made the secret; not set = unknown */
+	struct maybe deployer; /* the same, if that user may still deploy */
 	/* Records each new deployment in the audit log. */
 	const struct err *(*audit)(void *context, const struct deployment *);
 	void *context;

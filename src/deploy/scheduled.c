@@ -32,12 +32,14 @@ request_of(const struct schedule *s)
 		.env_vars = s->env_vars };
 }
 
-/* Only maintainers write schedules. */
+/* Only maintainers write schedules. A deployment reads the repository as the
+ * user who made the schedule. */
 static struct deploy_order
-order_of(const struct deployment_request *sent)
+order_of(const struct schedule *s, const struct deployment_request *sent)
 {
 	return (struct deploy_order){ .sent = sent,
 		.trigger = "schedule",
+		.read_by = s->created_by,
 		.role = ROLE_MAINTAINER };
 }
 
@@ -87,7 +89,7 @@ scheduled_judge(struct deploy *deploy, const struct schedule *s)
 {
 	const struct deployment_request sent = request_of(s);
 	struct deploy_tip tip = { .is_missing = false };
-	struct deploy_order order = order_of(&sent);
+	struct deploy_order order = order_of(s, &sent);
 	const struct err *e;
 	struct deployment d;
 
@@ -195,7 +197,7 @@ fire(struct firing *f)
 	if ((e = scheduled_open(f->deploy.a, &s)) != NULL)
 		return e;
 	sent = request_of(&s);
-	order = order_of(&sent);
+	order = order_of(&s, &sent);
 	if ((e = deploy_create(&f->deploy, &order, &d)) != NULL) {
 		if ((why = rejection(f, e)) == NULL)
 			return e;

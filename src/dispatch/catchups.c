@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "access/setter.h"
 #include "core/address.h"
 #include "core/log.h"
 #include "core/str.h"
@@ -83,26 +84,70 @@ key_find(const struct watched *w, const char *address, const char **out)
 	    w->source->deploy_key, out);
 }
 
-/* Lists the branches, where the repository was last seen. */
+static const struct err *
+repo_ask(struct forge *forge, struct arena *a, const struct access_token *token,
+    void *context)
+{
+	struct forge_repo *repo = context, found = *repo;
+	const struct err *e;
+
+	if (token->text == NULL)
+		found.id = NULL;
+	if ((e = forge_repo_find(forge, a, token->text, &found)) != NULL)
+		return e;
+	if (repo->id != NULL && !str_eq(repo->id, found.id))
+		return err_new(ERR_NOTFOUND, "another repository has its name");
+	*repo = found;
+	return NULL;
+}
+
+/* Finds the present address of a repository on the Git server, as the user who
+ * made the secret of its pushes.  The key of the service opens it only after the
+ * server showed it to that user. */
+static const struct err *
+address_find(const struct watched *w, const char **out)
+{
+	const struct push_source *s = w->source;
+	const struct remote remote = { s->project_id, s->repository };
+	const struct access *x = w->access;
+	struct forge_repo repo;
+	struct address ad;
+	const struct err *e;
+
+	*out = s->repository;
+	if (!remote_is_known(x->forge, w->a, s->repository))
+		return NULL;
+	if ((e = remote_recall(x->forge, x->db, w->a, &remote, &repo)) != NULL)
+		return e;
+	if (s->deploy_key != NULL && address_read(s->repository, &ad) &&
+	    address_is_ssh(&ad)) {
+		*out = remote_address(x->forge, w->a, s->repository, repo.path);
+		return NULL;
+	}
+	if (s->made_by.set && !s->deployer.set && access_is_personal(x->forge))
+		return err_new(ERR_FORBIDDEN,
+		    "the user who made its hook secret may no longer deploy "
+		    "it: make a new secret");
+	if ((e = setter_check(x, w->a, s->project_id, s->repository)) != NULL)
+		return e;
+	forge_until(x->forge, time_mono_ms() + ONE_MS);
+	e = access_call(x, w->a, s->made_by.n, repo_ask, &repo);
+	forge_until(x->forge, 0);
+	if (e == NULL)
+		*out = remote_address(x->forge, w->a, s->repository, repo.path);
+	return e;
+}
+
 static const struct err *
 branches_read(struct watched *w)
 {
 	struct settings_gitserver s = w->d->settings.gitserver;
-	const struct remote remote = { w->source->project_id,
-		w->source->repository };
 	struct forge_page all = { .page = 1, .limit = BRANCHES_MAX };
-	const struct access *x = w->access;
-	const char *address = w->source->repository;
-	struct forge_repo repo;
+	const char *address;
 	const struct err *e;
 
-	if (remote_is_known(x->forge, w->a, address)) {
-		e = remote_recall(x->forge, x->db, w->a, &remote, &repo);
-		if (e != NULL)
-			return e;
-		address = remote_address(x->forge, w->a, address, repo.path);
-	}
-	if ((e = token_find(w, address, &s.token)) != NULL ||
+	if ((e = address_find(w, &address)) != NULL ||
+	    (e = token_find(w, address, &s.token)) != NULL ||
 	    (e = key_find(w, address, &s.ssh_key)) != NULL)
 		return e;
 	return forge_ls_remote(&s, w->a, address, time_mono_ms() + ONE_MS, &all,
@@ -130,7 +175,8 @@ branch_compare(const struct watched *w, const struct push_head *head)
 	const struct pushed push = { .branch = head->branch,
 		.commit_hash = commit_of(&w->branches, head->branch),
 		.before = head->commit_hash,
-		.deployer = w->source->made_by };
+		.reader = w->source->made_by,
+		.deployer = w->source->deployer };
 	const struct err *e;
 	size_t made;
 

@@ -48,6 +48,16 @@ static const char *const notes[FOUND__MAX] = {
 			 "repository is still the project's; another one may "
 			 "have its address. Nothing was fetched. Retry the "
 			 "deployment when the API responds.",
+	[FOUND_FOREIGN] = "The user who set the project's repository cannot "
+			  "read it at the Git server, so it is not fetched "
+			  "with the access of others. A maintainer who can "
+			  "read it there sends the project's repository again, "
+			  "with no other member (PUT /api/projects).",
+	[FOUND_LEFT] = "The user with whose access the repository is read, "
+		       "who made the schedule, or the hook secret of the push, "
+		       "may no longer deploy the project. A maintainer makes "
+		       "the schedule anew, or a new hook secret (PUT "
+		       "/api/projects/ID/hook-secret).",
 };
 
 bool
@@ -170,15 +180,20 @@ clone_begin(const struct dispatch *d, struct clone *c,
 	}
 	address = address_known(d, c, claim);
 	known = remote_is_known(d->forge, d->a, address);
+	/* the access of those on whose behalf it is fetched must be confirmed */
+	if (known && !clone_has_deploy_key(claim) &&
+	    (claim->set_by.set ||
+		(claim->read_by.set && clone_has_service_key(d, claim))))
+		c->is_bound = true;
 	address_set(c, address, strlen(address));
 	if (!known && !takes_token(d, address))
 		return;
 	/* It is also used if the finder is late. A user's access depends on the
 	 * user's account, so nothing is assumed for users. */
-	has_service = !claim->created_by.set &&
+	has_service = !claim->read_by.set && !claim->set_by.set &&
 	    clone_credential(d->forge, d->a, address,
 		d->settings.gitserver.token, &c->credential);
-	if (known || claim->created_by.set)
+	if (known || claim->read_by.set)
 		finder_start(d, c, claim, name);
 	else if (!has_service)
 		note_set(d, c, FOUND_NONE);

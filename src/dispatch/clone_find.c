@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "access/setter.h"
+#include "core/address.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "core/str.h"
@@ -46,6 +48,27 @@ clone_credential(const struct forge *forge, struct arena *a,
 		return false;
 	buf_printf(out, "%s\n%s", with.user, with.secret);
 	return !out->overflow;
+}
+
+static bool
+is_over_ssh(const struct claim *claim)
+{
+	struct address ad;
+
+	return address_read(claim->repository, &ad) && address_is_ssh(&ad);
+}
+
+bool
+clone_has_deploy_key(const struct claim *claim)
+{
+	return claim->deploy_key != NULL && is_over_ssh(claim);
+}
+
+bool
+clone_has_service_key(const struct dispatch *d, const struct claim *claim)
+{
+	return claim->deploy_key == NULL &&
+	    d->settings.gitserver.ssh_key_file != NULL && is_over_ssh(claim);
 }
 
 /* The server, or the database, is not available now. */
@@ -102,8 +125,7 @@ static const struct err *
 token_ask(struct finder *f)
 {
 	f->is_retried = true;
-	return access_for(&f->access, f->d->a, f->claim->created_by.n,
-	    &f->token);
+	return access_for(&f->access, f->d->a, f->claim->read_by.n, &f->token);
 }
 
 /* Shows whether the server accepts the token, and where the repository is now.
@@ -128,15 +150,24 @@ repo_ask_with(struct forge *forge, struct arena *a,
 	return e;
 }
 
+/* Whether nothing may be fetched unless the server confirms the repository. */
+static bool
+is_bound(const struct finder *f)
+{
+	return f->stored.id != NULL ||
+	    (f->token.as == ACCESS_USER &&
+		clone_has_service_key(f->d, f->claim));
+}
+
 /* It is repeated if the token is rejected, because another process may be
  * refreshing it, and if the deployment depends on the response. */
 static const struct err *
 repo_ask(struct finder *f)
 {
 	const struct err *e = access_call(&f->access, f->d->a,
-	    f->claim->created_by.n, repo_ask_with, f);
+	    f->claim->read_by.n, repo_ask_with, f);
 
-	f->is_retried = f->is_rejected || f->stored.id != NULL;
+	f->is_retried = f->is_rejected || is_bound(f);
 	return e;
 }
 
@@ -190,7 +221,7 @@ judge_repo(struct finder *f)
 static enum found
 judge(struct finder *f, const struct err *e)
 {
-	const bool bound = f->stored.id != NULL;
+	const bool bound = is_bound(f);
 	enum found how;
 
 	if (e == NULL)
@@ -207,6 +238,47 @@ judge(struct finder *f, const struct err *e)
 	return how;
 }
 
+static const struct err *
+setter_ask(struct finder *f)
+{
+	f->is_retried = true;
+	return setter_check(&f->access, f->d->a, f->claim->project_id,
+	    f->claim->repository);
+}
+
+/* A user who deploys decides what that user's own token reads, and the deploy key
+ * is the project's own.  All else needs the access of the user who set the
+ * repository, too: what the service's credentials read, and what a user's token
+ * reads without the user. */
+static bool
+needs_setter(const struct finder *f)
+{
+	const struct claim *c = f->claim;
+
+	if (clone_has_deploy_key(c))
+		return false;
+	if (f->token.as == ACCESS_ANYBODY)
+		return clone_has_service_key(f->d, c);
+	return f->token.as == ACCESS_SERVICE ||
+	    (c->is_automatic && c->read_by.n != c->set_by.n);
+}
+
+static enum found
+setter_judge(struct finder *f)
+{
+	const struct claim *c = f->claim;
+	const struct err *e;
+
+	if (!needs_setter(f))
+		return FOUND_OK;
+	if ((e = persist(f, setter_ask)) == NULL)
+		return FOUND_OK;
+	log_info("deployment %lld: its repository: %s", (long long)c->id,
+	    err_words(e));
+	f->stop = true;
+	return e->code == ERR_FORBIDDEN ? FOUND_FOREIGN : FOUND_UNSURE;
+}
+
 /* Finds the token and the address. */
 static enum found
 find(struct finder *f)
@@ -215,7 +287,13 @@ find(struct finder *f)
 	const bool known = remote_is_known(f->d->forge, f->d->a,
 	    f->claim->repository);
 	const struct err *e = NULL;
+	enum found how;
 
+	if (f->claim->is_automatic && f->claim->has_left &&
+	    !clone_has_deploy_key(f->claim) && access_is_personal(x->forge)) {
+		f->stop = true;
+		return FOUND_LEFT;
+	}
 	if (known &&
 	    (e = remote_recall(x->forge, x->db, f->d->a, &f->remote,
 		 &f->stored)) != NULL) {
@@ -223,6 +301,8 @@ find(struct finder *f)
 		return FOUND_LATE;
 	}
 	e = persist(f, token_ask);
+	if (e == NULL && known && (how = setter_judge(f)) != FOUND_OK)
+		return how;
 	if (e == NULL && known)
 		e = persist(f, repo_ask);
 	return judge(f, e);
@@ -232,14 +312,22 @@ find(struct finder *f)
 static void
 store(const struct finder *f)
 {
+	const struct claim *c = f->claim;
+	const bool is_setter = f->token.as == ACCESS_USER && c->set_by.set &&
+	    c->read_by.n == c->set_by.n;
 	const struct err *e;
 	const char *address;
 
-	if (f->found.id == NULL || !f->token.trusted ||
+	if (f->found.id == NULL || (!f->token.trusted && !is_setter) ||
 	    forge_repo_at(f->access.forge, f->d->a, f->claim->repository,
 		f->found.path, &address) != NULL)
 		return;
-	e = remote_store(f->access.forge, f->access.db, &f->remote, &f->found);
+	if (is_setter)
+		e = setter_confirm(&f->access, c->project_id, c->repository,
+		    &f->found, c->set_by.n);
+	else
+		e = remote_store(f->access.forge, f->access.db, &f->remote,
+		    &f->found);
 	if (e != NULL)
 		log_err(e, "the number of a repository");
 }

@@ -31,13 +31,20 @@ enum found {
 	FOUND_GONE,     /* no repository with the number that is stored */
 	FOUND_TAKEN,    /* another repository has the path */
 	FOUND_UNSURE,   /* the server did not confirm the stored number */
+	FOUND_FOREIGN,  /* the user who set the repository cannot read it */
+	FOUND_LEFT,     /* the user on whose behalf it is read has left */
 	FOUND__MAX
 };
 /* A bit beside these: the repository must not be cloned, because another one
- * may have its path. Set whenever a number is stored and the server did not
- * confirm it. */
+ * may have its path, or because those on whose behalf it is read may not read
+ * it. Set whenever a number is stored and the server did not confirm it. */
 #define FOUND_STOP 0x40
 
+/* Whether the project's own key opens the repository, over SSH. */
+bool clone_has_deploy_key(const struct claim *);
+/* Whether that of the service does: then the Git server must confirm the access
+ * of the user who deploys. */
+bool clone_has_service_key(const struct dispatch *, const struct claim *);
 _Noreturn void clone_find(const struct dispatch *, const struct claim *);
 /* Appends "USER\nSECRET"; false if there is no token, or none that git can
  * use. */

@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 
+#include "access/setter.h"
 #include "core/log.h"
 #include "core/str.h"
 #include "dispatch/child.h"
@@ -131,8 +132,9 @@ is_away(const struct err *e)
 		(e->sys == 0 || (e->sys >= 502 && e->sys <= 504)));
 }
 
-/* A status is the service's own statement, so it takes the service's token.  If
- * there is none, or it may not write there, it takes the token of the user who
+/* A status is the service's own statement, so it takes the service's token,
+ * which writes only to what the user who set the repository could read.  If there
+ * is none, or it may not write there, it takes the token of the user who
  * deploys. */
 static const struct err *
 send_status(struct reporter *x)
@@ -148,7 +150,9 @@ send_status(struct reporter *x)
 	forge_until(x->access.forge, time_mono_ms() + SENDER_SEND_MS);
 	if (service == NULL || service[0] == '\0')
 		return access_call(&x->access, x->a, r->created_by.n, put, x);
-	e = access_call(&x->access, x->a, 0, put, x);
+	e = setter_check(&x->access, x->a, r->project_id, r->repository);
+	if (e == NULL)
+		e = access_call(&x->access, x->a, 0, put, x);
 	if (e == NULL || !r->created_by.set || !is_rejected(e))
 		return e;
 	first = err_keep(&room, e);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "store/lock.h"
+#include "store/member.h"
 #include "store/move.h"
 #include "store/notice.h"
 #include "store/page.h"
@@ -140,9 +141,9 @@ static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
 	C(environment_name), C(branch), C(tag), C(commit_hash), C(env_vars),
 	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
-	C(rollback_to), C(head_only), C(on_branch), C(cancel), C(over_deleted),
-	C(deploy_key), C(deploy_key_print), C(cache_generation), C(notices),
-	FIELD_END };
+	C(read_by), C(is_automatic), C(has_left), C(set_by), C(rollback_to),
+	C(head_only), C(on_branch), C(cancel), C(over_deleted), C(deploy_key),
+	C(deploy_key_print), C(cache_generation), C(notices), FIELD_END };
 static const struct field step_row[] = { S(position), S(name), S(script),
 	S(directory), S(timeout_seconds), S(run_when), S(may_fail), FIELD_END };
 /* clang-format off */
@@ -154,6 +155,11 @@ static const struct stmt load = {
 	    " e.name AS environment_name, d.branch, d.tag, d.commit_hash,"
 	    " d.env_vars, d.secret_vars, d.timeout_seconds, d.checkout,"
 	    " d.created_by,"
+	    " COALESCE(d.read_by, d.created_by) AS read_by,"
+	    " d.`trigger` IN ('webhook', 'schedule') AS is_automatic,"
+	    " d.read_by IS NOT NULL AND NOT EXISTS (SELECT 1 FROM user u"
+	    " WHERE u.id = d.read_by AND " MEMBER_DEPLOYS("d.project_id")
+	    ") AS has_left, p.repository_by AS set_by,"
 	    " IF(d.`trigger` = 'rollback', d.retry_of, NULL) AS rollback_to,"
 	    " IF(" CLAIM_HEAD_ONLY ","
 	    " IF(d.when_moved = 'follow', 2, 1), 0) AS head_only,"

@@ -32,6 +32,11 @@ struct claim {
 	struct maybe timeout_seconds;
 	const char *checkout; /* one of pipeline_checkouts */
 	struct maybe created_by;
+	struct maybe read_by; /* who reads the repository; not set = the
+			       * service, or unknown */
+	bool is_automatic;    /* no user started it */
+	bool has_left;        /* that user may no longer deploy the project */
+	struct maybe set_by;  /* who set the repository; not set = unknown */
 	struct maybe rollback_to; /* the deployment that a rollback repeats */
 	int64_t head_only; /* started by a push and not approved; if another
 			    * push followed: 1 = it is superseded, 2 = it

@@ -119,15 +119,15 @@ static const struct stmt any_source = {
 static const struct field insert_args[] = { A(project_id), A(timeout_seconds),
 	A(checkout), A(branch), A(tag), A(commit_hash), A(commit_message),
 	A(env_vars), A(secret_vars), A(env_role), A(environment_id),
-	A(pipeline_id), A(trigger), A(created_by), A(approval), A(turn),
-	A(trigger_key), A(when_moved), A(pipeline_id), FIELD_END };
+	A(pipeline_id), A(trigger), A(created_by), A(read_by), A(approval),
+	A(turn), A(trigger_key), A(when_moved), A(pipeline_id), FIELD_END };
 /* clang-format off */
 static const struct stmt insert = {
 	.name = "deployment_insert",
 	.sql = DB_COMPOUND
 	    "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
-	    " approval, turn, trigger_key, when_moved) VALUES (?, ?, ?, ?,"
-	    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+	    " read_by, approval, turn, trigger_key, when_moved)"
+	    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
 	    " COALESCE(?, 'cancel'))" MADE "; "
 	    "INSERT INTO deployment_step (deployment_id, " STEP_OF ")"
 	    " SELECT LAST_INSERT_ID(), " STEP_OF " FROM step"

@@ -48,6 +48,9 @@ struct deployment {
 	const char *trigger;
 	struct maybe retry_of;
 	struct maybe created_by;
+	struct maybe read_by; /* with whose access the repository is read;
+			       * not set = with that of created_by;
+			       * write-only */
 	const char *approval; /* one of deployment_approvals; NULL = not
 			       * required */
 	struct maybe approval_by;

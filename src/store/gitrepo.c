@@ -49,6 +49,8 @@ static const struct stmt put = {
 	.sql = "INSERT INTO git_repo (project_id, server, repository, repo_id,"
 	       " path) VALUES (?, ?, ?, ?, ?)"
 	       " ON DUPLICATE KEY UPDATE"
+	       " confirmed_by = IF(server = VALUES(server)"
+	       " AND repository = VALUES(repository), confirmed_by, NULL),"
 	       " path = IF(server = VALUES(server)"
 	       " AND repository = VALUES(repository)"
 	       " AND repo_id <> VALUES(repo_id), path, VALUES(path)),"
@@ -57,6 +59,47 @@ static const struct stmt put = {
 	       " VALUES(repo_id)),"
 	       " server = VALUES(server), repository = VALUES(repository)",
 	.args = repo_fields,
+};
+
+#define S(m) FIELD(struct git_setter, m, 0)
+static const struct field setter_args[] = { R(server), R(repository),
+	R(project_id), FIELD_END };
+static const struct field setter_row[] = { S(set_by), S(repo_id), S(path),
+	S(confirmed_by), FIELD_END };
+static const struct stmt setter = {
+	.name = "gitrepo_setter",
+	.sql = "SELECT p.repository_by AS set_by, g.repo_id, g.path,"
+	       " g.confirmed_by FROM project p LEFT JOIN git_repo g"
+	       " ON g.project_id = p.id AND g.server = ?"
+	       " AND g.repository = ? WHERE p.id = ?",
+	.args = setter_args,
+	.row = setter_row,
+	.rowsize = sizeof(struct git_setter),
+};
+
+/* A user, and a repository that the user set or could read. */
+struct user_repo {
+	int64_t user_id;
+	int64_t project_id;
+	const char *server;
+	const char *repository;
+	const char *repo_id;
+};
+#define U(m) FIELD(struct user_repo, m, 0)
+static const struct field confirm_args[] = { U(user_id), U(project_id),
+	U(server), U(repository), U(repo_id), FIELD_END };
+static const struct stmt confirm = {
+	.name = "gitrepo_confirm",
+	.sql = "UPDATE git_repo SET confirmed_by = ? WHERE project_id = ?"
+	       " AND server = ? AND repository = ? AND repo_id = ?",
+	.args = confirm_args,
+};
+static const struct field set_by_args[] = { U(user_id), U(project_id),
+	FIELD_END };
+static const struct stmt set_by = {
+	.name = "gitrepo_set_by",
+	.sql = "UPDATE project SET repository_by = ? WHERE id = ?",
+	.args = set_by_args,
 };
 
 static const struct field commits_fields[] = { C(project_id), C(branch),
@@ -100,6 +143,9 @@ static const struct stmt *const gitrepo_stmts[] = {
 	&find,
 	&put,
 	&forget,
+	&setter,
+	&confirm,
+	&set_by,
 	&find_commits,
 	&put_commits,
 	&forget_commits,
@@ -140,6 +186,41 @@ gitrepo_put(struct db *db, const struct git_repo *repo)
 out:
 	arena_close(a);
 	return e;
+}
+
+const struct err *
+gitrepo_confirm(struct db *db, const struct git_repo *repo, int64_t user_id)
+{
+	const struct user_repo args = { .user_id = user_id,
+		.project_id = repo->project_id,
+		.server = repo->server,
+		.repository = repo->repository,
+		.repo_id = repo->repo_id };
+	const struct err *e;
+
+	if ((e = gitrepo_put(db, repo)) != NULL)
+		return e;
+	return db_exec(db, &confirm, &args, NULL);
+}
+
+const struct err *
+gitrepo_setter(struct db *db, struct arena *a, int64_t project_id,
+    const char *server, const char *repository, struct git_setter *out)
+{
+	const struct git_repo args = { .project_id = project_id,
+		.server = server,
+		.repository = repository };
+
+	return db_row(db, a, &setter, &args, out);
+}
+
+const struct err *
+gitrepo_set_by(struct db *db, int64_t project_id, int64_t user_id)
+{
+	const struct user_repo args = { .user_id = user_id,
+		.project_id = project_id };
+
+	return db_exec(db, &set_by, &args, NULL);
 }
 
 const struct err *

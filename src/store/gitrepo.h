@@ -14,6 +14,14 @@ struct git_repo {
 	const char *path;
 };
 
+/* Who set the repository of a project, and what is stored about it. */
+struct git_setter {
+	struct maybe set_by; /* not set = an earlier version did it */
+	const char *repo_id; /* NULL = unknown, like the next two */
+	const char *path;
+	struct maybe confirmed_by; /* could read it, by its number */
+};
+
 struct git_commit {
 	const char *hash;
 	const char *message;
@@ -39,6 +47,16 @@ MUSTCHECK const struct err *gitrepo_find(struct db *, struct arena *,
 /* Writes only changes. As long as the project's URL stays the same, an id is
  * never replaced by another. */
 MUSTCHECK const struct err *gitrepo_put(struct db *, const struct git_repo *);
+/* The same; the id was found with the access of that user. */
+MUSTCHECK const struct err *gitrepo_confirm(struct db *,
+    const struct git_repo *, int64_t user_id);
+/* ERR_NOTFOUND if there is no such project. */
+MUSTCHECK const struct err *gitrepo_setter(struct db *, struct arena *,
+    int64_t project_id, const char *server, const char *repository,
+    struct git_setter *out);
+/* Inside the transaction that changes it: records who sets the repository. */
+MUSTCHECK const struct err *gitrepo_set_by(struct db *, int64_t project_id,
+    int64_t user_id);
 /* Forgets the id; the next request finds the repository by its URL. */
 MUSTCHECK const struct err *gitrepo_forget(struct db *, int64_t project_id);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/hook.h"
 
+#include "store/member.h"
 #include "store/store.h"
 
 #define S(m) FIELD(struct hook_secret, m, 0)
@@ -8,13 +9,15 @@
 
 static const struct field project_args[] = { S(project_id), FIELD_END };
 static const struct field secret_row[] = { S(project_id), S(secret), S(made_by),
-	S(updated_at), FIELD_END };
+	S(deployer), S(updated_at), FIELD_END };
 static const struct stmt secret_find = {
 	.name = "hook_secret_find",
-	.sql = "SELECT h.project_id, h.secret, u.id AS made_by, h.updated_at"
+	.sql = "SELECT h.project_id, h.secret, h.made_by, u.id AS deployer,"
+	       " h.updated_at"
 	       " FROM hook_secret h JOIN project p ON p.id = h.project_id"
-	       " LEFT JOIN user u ON u.id = h.made_by AND " HOOK_USER_DEPLOYS
-	       " WHERE h.project_id = ? AND p.valid = 1",
+	       " LEFT JOIN user u ON u.id = h.made_by"
+	       " AND " MEMBER_DEPLOYS(
+		   "h.project_id") " WHERE h.project_id = ? AND p.valid = 1",
 	.args = project_args,
 	.row = secret_row,
 	.rowsize = sizeof(struct hook_secret),

@@ -7,17 +7,12 @@
 
 /* The purpose for which the secret is sealed: id of the project. */
 #define HOOK_PURPOSE "push events of project %lld"
-/* SQL: whether the user `u`, who created the secret `h`, may still deploy. */
-#define HOOK_USER_DEPLOYS                                                      \
-	"u.valid = 1 AND u.status = 'active'"                                  \
-	" AND (u.role NOT IN ('guest', 'viewer') OR EXISTS ("                  \
-	"SELECT 1 FROM member m WHERE m.project_id = h.project_id"             \
-	" AND m.user_id = u.id AND m.role <> 'viewer'))"
 
 struct hook_secret {
 	int64_t project_id;
-	struct blob secret;   /* sealed */
-	struct maybe made_by; /* set only if the user may still deploy */
+	struct blob secret;    /* sealed */
+	struct maybe made_by;  /* not set = unknown */
+	struct maybe deployer; /* the same, if that user may still deploy */
 	struct when updated_at;
 };
 

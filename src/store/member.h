@@ -30,6 +30,13 @@ extern const struct shape member_shape;
 	" LEFT JOIN member reader FORCE INDEX (PRIMARY)"                       \
 	" ON reader.project_id = p.id AND reader.user_id = ?"
 
+/* SQL: whether the user `u` may deploy the project with that id. */
+#define MEMBER_DEPLOYS(project_id)                                             \
+	"(u.valid = 1 AND u.status = 'active'"                                 \
+	" AND (u.role NOT IN ('guest', 'viewer') OR EXISTS ("                  \
+	"SELECT 1 FROM member m WHERE m.project_id = " project_id              \
+	" AND m.user_id = u.id AND m.role <> 'viewer')))"
+
 /* Objects that lead to a project. */
 enum member_of {
 	MEMBER_PROJECT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/push.h"
 
-#include "store/hook.h"
+#include "store/member.h"
 #include "store/move.h"
 #include "store/page.h"
 #include "store/runner.h"
@@ -101,17 +101,19 @@ static const struct stmt current = {
 #define S(m) FIELD(struct push_source, m, 0)
 static const struct field after_args[] = { S(project_id), FIELD_END };
 static const struct field source_row[] = { S(project_id), S(repository),
-	S(made_by), S(deploy_key), FIELD_END };
+	S(made_by), S(deployer), S(deploy_key), FIELD_END };
 static const struct stmt source_next = {
 	.name = "push_source_next",
-	.sql = "SELECT p.id AS project_id, p.repository, u.id AS made_by,"
-	       " k.sealed AS deploy_key"
-	       " FROM push_head b JOIN project p ON p.id = b.project_id"
-	       " JOIN hook_secret h ON h.project_id = p.id"
-	       " LEFT JOIN user u ON u.id = h.made_by AND " HOOK_USER_DEPLOYS
-	       " LEFT JOIN deploy_key k ON k.project_id = p.id"
-	       " WHERE b.project_id > ? AND p.valid = 1 AND p.triggers <> '[]'"
-	       " ORDER BY b.project_id LIMIT 1",
+	.sql =
+	    "SELECT p.id AS project_id, p.repository, h.made_by,"
+	    " u.id AS deployer, k.sealed AS deploy_key"
+	    " FROM push_head b JOIN project p ON p.id = b.project_id"
+	    " JOIN hook_secret h ON h.project_id = p.id"
+	    " LEFT JOIN user u ON u.id = h.made_by"
+	    " AND " MEMBER_DEPLOYS(
+		"h.project_id") " LEFT JOIN deploy_key k ON k.project_id = p.id"
+				" WHERE b.project_id > ? AND p.valid = 1 AND p.triggers <> '[]'"
+				" ORDER BY b.project_id LIMIT 1",
 	.args = after_args,
 	.row = source_row,
 	.rowsize = sizeof(struct push_source),

@@ -17,8 +17,8 @@ struct push_source {
 	int64_t project_id;
 	const char *repository;
 	const char *deploy_key; /* private half, sealed; NULL = none */
-	struct maybe made_by;   /* of its webhook secret, if that user may still
-			       * deploy */
+	struct maybe made_by;   /* the webhook secret; not set = unknown */
+	struct maybe deployer;  /* the same, if that user may still deploy */
 };
 
 /* Inside the transaction that inserts the deployment of a push: cancels older

@@ -1,0 +1,191 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# What the credentials of the service read: only what the user who set the repository
+# may read at the Git server.  Schedules and pushes read with the access of the user
+# who made them.
+
+use strict;
+use warnings;
+use Slipway::API qw(bearer outcome);
+use Slipway::Forge;
+use Slipway::Hook;
+use Slipway::Test;
+use Slipway::Whole;
+use Test::More;
+
+my $forge = Slipway::Forge->start(type => 'gitea');
+my $number = 7;
+$forge->user($_, { id => $number++ }) for qw(ann eve bot);
+my $service = $forge->token('bot');
+my $ssh_key = spew(tempdir() . '/ssh-key', "no key\n", 0600);
+my $conf = $forge->conf(token => $service, ssh_key_file => $ssh_key);
+my $all = Slipway::Whole->start(api => $conf, runner => "${conf}[runner]\nslots = 4\n");
+my ($api, $db, $runner) = ($all->api, $all->db, $all->runner);
+
+sub repo {
+	my ($path, @users) = @_;
+	my $repo = $forge->repo($path, private => 1, users => ['bot', @users]);
+	$repo->commit('main', { file => "secret of $path\n" }, "message of $path");
+	return $repo;
+}
+my $secret = repo('team/secret', 'ann');
+my $trap = repo('eve/trap', 'eve');
+
+# ann and eve sign in at the Git server; max is made by an administrator.
+my %role = (ann => 'maintainer', eve => 'viewer', max => 'deployer', vic => 'viewer');
+my %as = map { $_ => bearer($api->new_token($role{$_}, $_)) } sort keys %role;
+my %id = map { $_ => $db->sql("SELECT id FROM user WHERE username = '$_'") + 0 } keys %role;
+# tokens that do not limit what they may in their projects
+$as{$_} = bearer(($api->token_of($id{$_}, 'maintainer'))[0]) for qw(eve vic);
+my %token;
+for my $who (qw(ann eve)) {
+	$token{$who} = $forge->token($who);
+	my ($status, $out, $err) = run_cmd(program('t/unit/access_probe'), $api->conf_file, 'put', $id{$who},
+	    $token{$who}, '-', 0);
+	is($status, 0, "$who has signed in") or diag("$out$err");
+}
+
+# A project that `who` set to a repository; eve and vic maintain it.
+sub project {
+	my ($who, $url) = @_;
+	my $project = $all->project($trap->clone_url);
+	is($api->put("/api/projects/$project/members/$id{$_}", { role => 'maintainer' })->{status}, 200,
+	    "$_ becomes a member") for qw(eve vic);
+	my $got = $api->put("/api/projects/$project", { repository => $url }, $as{$who});
+	is($got->{status}, 200, "$who sets the repository") or diag($got->{body});
+	return ($project, $all->pipeline($project, 'cat file; false'));
+}
+# Git's passwords, and whether anything was read; then none.
+sub passwords {
+	my $found = $forge->passwords(qr/git-upload-pack|info.refs/);
+	$forge->forget_requests;
+	return $found =~ s/\Q$service\E/service/r =~ s/\Q$token{ann}\E/ann/r =~ s/\Q$token{eve}\E/eve/r;
+}
+# Waits for the deployment; checks that it read nothing.
+sub denied {
+	my ($id, $like, $name) = @_;
+	my $d = $all->wait($id);
+	is("$d->{status} $d->{reason}", 'failed checkout_failed', "$name: fails") or diag($all->log($id));
+	like($d->{detail}, $like, "$name: the detail says why");
+	unlike($all->log($id), qr/secret of/, "$name: no file was read");
+	unlike(passwords(), qr/service|ann/, "$name: git did not use the token of another");
+	return;
+}
+sub read_as {
+	my ($id, $whose, $name) = @_;
+	my $d = $all->wait($id);
+	is("$d->{status} $d->{reason}", 'failed step_failed', "$name: its step runs")
+	    or diag($d->{detail}, $all->log($id));
+	is(passwords(), $whose, "$name: git used the token of $whose");
+	return;
+}
+sub manual { my ($who, $p, $l) = @_;
+	my %body = (projectId => $p, pipelineId => $l, branch => 'main');
+	my $got = $api->post('/api/deployments', \%body, $as{$who});
+	die "POST: $got->{status} $got->{body}" if $got->{status} != 201;
+	return $got->{json}{id} }
+sub schedule {
+	my ($who, $p, $l) = @_;
+	my $got = $api->post('/api/schedules', { projectId => $p, pipelineId => $l, name => "of $who",
+		cron => '0 0 1 1 *', branch => 'main' }, $as{$who});
+	is($got->{status}, 201, "$who makes a schedule") or diag($got->{body});
+	return $got->{json}{id};
+}
+sub fire {
+	my ($schedule) = @_;
+	$db->sql("UPDATE schedule SET next_at = NOW(3) - INTERVAL 1 SECOND WHERE id = $schedule");
+	$runner->ring;
+	my $found;
+	my $before = $db->sql("SELECT COALESCE(last_deployment_id, 0) FROM schedule WHERE id = $schedule");
+	poll(30, sub { $found = $db->sql("SELECT COALESCE(last_deployment_id, 0) FROM schedule "
+	    . "WHERE id = $schedule"); $found > $before }) or die 'the schedule did not fire';
+	return $found + 0;
+}
+my $event = 0;
+sub push_to {
+	my ($p, $hook, %o) = @_;
+	my ($headers, $body) = push_event('gitea', $hook, path => 'team/secret', repo_id => $secret->id,
+	    commit => $secret->tip('main'), body => { n => ++$event }, %o);
+	return $api->as('none')->post("/api/hooks/$p", $body, $headers);
+}
+sub hook {
+	my ($who, $p, $l) = @_;
+	is($api->put("/api/projects/$p", { triggers => [{ branch => 'main', pipelineId => $l }] },
+	    $as{ann})->{status}, 200, 'a trigger is set');
+	return $api->put("/api/projects/$p/hook-secret", undef, $as{$who})->{json}{secret};
+}
+
+# --- eve, who may not read the repository, points a project at it
+my ($p, $l) = project(eve => $secret->clone_url);
+denied(fire(schedule(eve => $p, $l)), qr/knows no such repository|cannot read it at the Git server/,
+    'a schedule of eve');
+denied(manual(max => $p, $l), qr/user who set the project's repository cannot read it/,
+    'a deployment by a user without an account');
+denied(fire(schedule(ann => $p, $l)), qr/user who set the project's repository cannot read it/,
+    'a schedule of ann, whom eve cannot lend her access');
+for my $what (qw(branches tags commits)) {
+	my $got = $api->get("/api/git/$what?projectId=$p", $as{max});
+	is($got->{status}, 404, "max does not list $what") or diag($got->{body});
+	like($got->{json}{detail}, qr/user who set the repository.*sends the project's repository again/,
+	    "the error says what to do: $what");
+}
+
+# --- the maker of a hook secret leaves
+my $hook = hook(eve => $p, $l);
+my $got = push_to($p, $hook);
+is($got->{status}, 202, 'a push is accepted') or diag($got->{body});
+denied($got->{json}{data}[0]{id}, qr/Git server/, 'a push with the secret of eve');
+is($api->delete("/api/projects/$p/members/$id{eve}")->{status}, 204, 'eve leaves the project');
+$got = push_to($p, $hook);
+is($got->{status}, 202, 'a push is accepted') or diag($got->{body});
+denied($got->{json}{data}[0]{id}, qr/may no longer deploy the project.*new hook secret/,
+    'a push with the secret of eve, who has left');
+$db->sql("DELETE FROM push_head");
+$api->put("/api/projects/$p/members/$id{eve}", { role => 'maintainer' });
+
+# --- commit statuses are written by the service
+is(scalar $forge->statuses($secret->tip('main')), 0, 'the repository gets no commit status');
+
+# --- an event that names another repository
+($p, $l) = project(eve => $trap->clone_url);
+$hook = hook(eve => $p, $l);
+$got = push_to($p, $hook, path => 'eve/trap', commit => $trap->tip('main'));
+my $made = $got->{json}{data}[0]{id};
+is($db->sql("SELECT COUNT(*) FROM git_repo WHERE project_id = $p AND repo_id = '@{[$secret->id]}'"), 0,
+    'an event does not choose the repository by its number');
+read_as($made, 'eve', 'the push to the repository of eve') if $made;
+is(scalar $db->sql("SELECT confirmed_by FROM git_repo WHERE project_id = $p"), $id{eve},
+    'it was confirmed with the access of eve');
+read_as(manual(max => $p, $l), 'service', 'a deployment by max of a repository that eve may read');
+
+# --- over SSH, with the key of the service
+($p, $l) = project(eve => 'ssh://git@localhost:1/team/secret.git');
+denied(manual(eve => $p, $l), qr/^The Git server knows no such repository|may not see it/,
+    'a deployment by eve over SSH');
+denied(manual(max => $p, $l), qr/user who set the project's repository cannot read it/,
+    'a deployment over SSH by a user without an account');
+$got = $all->wait(manual(ann => $p, $l));
+like($got->{detail}, qr/connect to host localhost port 1/, 'a deployment by ann over SSH is tried');
+
+# --- users without an account at the Git server
+$got = $api->put("/api/projects/$p", { repository => $secret->clone_url }, $as{vic});
+is(outcome($got), '422 /repository', 'vic, who has no account, cannot set a repository')
+    or diag($got->{body});
+$got = $api->put("/api/projects/$p", { repository => 'ssh://git@localhost:1/team/secret.git' }, $as{vic});
+is(outcome($got), '422 /repository', 'vic cannot confirm one') or diag($got->{body});
+
+# --- what is legitimate
+($p, $l) = project(ann => $secret->clone_url);
+read_as(manual(max => $p, $l), 'service', 'a repository that ann set, deployed by max');
+is($api->get("/api/git/branches?projectId=$p", $as{max})->{status}, 200, 'max lists its branches');
+read_as(fire(schedule(ann => $p, $l)), 'ann', 'a schedule of ann');
+$got = push_to($p, hook(ann => $p, $l));
+read_as($got->{json}{data}[0]{id}, 'ann', 'a push with the secret of ann');
+$db->sql("UPDATE user SET status = 'inactive' WHERE id = $id{ann}");
+$forge->expire_tokens('ann');
+read_as(manual(max => $p, $l), 'service', 'the same after ann has left');
+my $admin = $all->project($secret->clone_url);
+read_as(manual(max => $admin, $all->pipeline($admin, 'cat file; false')), 'service',
+    'a repository that an administrator without an account set');
+is_deeply([grep { $_ !~ /no such/ } $forge->complaints], [], 'the Git server received only valid requests');
+done_testing;
