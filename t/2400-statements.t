@@ -7,14 +7,14 @@ use strict;
 use warnings;
 use Test::More;
 use Slipway::DB;
+use Slipway::Statements;
 use Slipway::Test;
 
 my $db = Slipway::DB->start(args => ['--innodb-flush-log-at-trx-commit=0']);
 $db->migrate;
 
-my ($status, $out, $err) = run_cmd(program('t/unit/store_check'), $db->conf_file);
-is($status, 0, 'every statement fits its tables') or diag($err);
-my @statements = map { [split /\t/, $_, 3] } split /\n/, $out;
+my ($err, @statements) = Slipway::Statements->read($db);
+is($err, '', 'every statement fits its tables');
 cmp_ok(scalar @statements, '>', 60, 'the test finds the statements');
 
 # --- large tables: 3000 projects, the first 250 with pending deployments, 40 of
@@ -83,25 +83,8 @@ my %large = map { $_ => 1 } qw(user api_token project workspace pipeline environ
     deploy_key audit notifier notice member device);
 
 # --- a value for each argument, by its name
-my %value = (status => "'pending'", username => "'user7'", name => "'project7'", like => "'%a%'",
-	hash => "SHA2(7, 256)", user_code => "LPAD(7, 8, '0')", address => "'192.0.2.7'",
-	commit_hash => 'SHA1(7)',
-	state_hash => "SHA2(7, 256)", browser_hash => "SHA2(7, 256)", holder => "'7'", again => "'7'",
-	forge => "'7'", forge_id => "'7'", login => "'user7'",
-	seconds => 600, idle => 600,
-	owner => "LPAD(1, 32, '0')", runner => "'runner'", project_dir => "'dir7'", branch => "'branch7'",
-	created_at => 'NOW(3)', finished_at => 'NOW(3)', started_at => 'NOW(3)', before => 20000, limit => 20,
-	offset => 40, role => "'viewer'", key => "'7'", idempotency_key => "'7'",
-	request_hash => "SHA2(7, 256)", delivery_hash => "SHA2(7, 256)",
-	ids => "'[1,2,3]'", events => "'[\"failed\"]'", trigger => "'retry'", days => 90, start => 100,
-	position => 1, tag => "'v7'");
-my %user_status = map { $_ => "'active'" } qw(status status[0] status[1]);
-sub literal {
-	my ($statement, $arg) = @_;
-	return $user_status{$arg} if $statement =~ /^user_/ && $user_status{$arg};
-	$arg =~ s/\[\d+\]$//;
-	return defined $value{$arg} ? $value{$arg} : 7;
-}
+our %value;
+*value = \%Slipway::Statements::value;
 
 # A search for a substring has to read every row.
 my %search = map { $_ => 1 } qw(user_count user_page);
@@ -121,10 +104,8 @@ sub parts {
 }
 my @parts;
 for my $statement (@statements) {
-	my ($name, $args, $sql) = @$statement;
-	my @arg = split / /, $args;
-	$sql =~ s/\?/literal($name, shift @arg)/ge;
-	push @parts, map { [$name, $_] } parts($sql);
+	my ($name) = @$statement;
+	push @parts, map { [$name, $_] } parts(Slipway::Statements->filled($statement));
 }
 # It would lock what it reads, for the server does not regard an IF as a SELECT.
 my @locking = map { $_->[0] } grep { $_->[2] =~ /\bIF\b(?:(?!\bTHEN\b)[^;])*\bSELECT\b[^;]*?\bTHEN\b/s
@@ -212,9 +193,7 @@ for my $case (['claim_candidates', 1500], ['project_by_id', 5], ['principal_by_t
 	my ($name, $most, $own) = @$case;
 	local @value{keys %$own} = values %$own if $own;
 	my ($found) = $sql{$name} or do { fail("$name is a statement"); next };
-	my @arg = split / /, $found->[1];
-	my $text = $found->[2] =~ s/\?/literal($name, shift @arg)/ger;
-	my $n = reads($text);
+	my $n = reads(Slipway::Statements->filled($found));
 	cmp_ok($n, '<=', $most, "$name reads at most $most rows of an index ($n)");
 }
 

@@ -89,18 +89,19 @@ static const struct field page_of_args[] = { Q(project_id), Q(before), Q(limit),
 	FIELD_END };
 #define SELECT                                                                 \
 	"SELECT id, at, user_id, username, via, token_name, address, action,"  \
-	" object_type, object_id, project_id, changes FROM audit WHERE "
+	" object_type, object_id, project_id, changes FROM audit "
+#define OF_PROJECT "FORCE INDEX (audit_project) WHERE project_id = ? AND "
 #define ORDER "id < ? ORDER BY id DESC LIMIT ?"
 static const struct stmt page = {
 	.name = "audit_page",
-	.sql = SELECT ORDER,
+	.sql = SELECT "WHERE " ORDER,
 	.args = page_args,
 	.row = audit_fields,
 	.rowsize = sizeof(struct audit),
 };
 static const struct stmt page_of = {
 	.name = "audit_page_of",
-	.sql = SELECT "project_id = ? AND " ORDER,
+	.sql = SELECT OF_PROJECT ORDER,
 	.args = page_of_args,
 	.row = audit_fields,
 	.rowsize = sizeof(struct audit),

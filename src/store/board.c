@@ -148,9 +148,9 @@ static const struct field waiting_row[] = { W(project_id), W(environment_id),
 
 #define IDS "JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) j"
 /* SQL: the newest deployment of a place, found at the end of an index. */
-#define NEWEST(where)                                                          \
-	"COALESCE((SELECT d.id FROM deployment d WHERE " where                 \
-	" ORDER BY d.id DESC LIMIT 1), 0)"
+#define NEWEST(index, where)                                                   \
+	"COALESCE((SELECT d.id FROM deployment d FORCE INDEX (" index          \
+	") WHERE " where " ORDER BY d.id DESC LIMIT 1), 0)"
 
 static const struct stmt count = {
 	.name = "board_count",
@@ -170,24 +170,25 @@ static const struct stmt count_by = {
 #define RUNNING                                                                \
 	"COALESCE((SELECT d.id FROM deployment d"                              \
 	" WHERE d.running_project = p.id), 0)"
-#define SUCCESSFUL NEWEST("d.project_id = p.id AND d.status = 'success'")
-#define SELECT								\
+#define SUCCESSFUL NEWEST("deployment_queue",						\
+	"d.project_id = p.id AND d.status = 'success'")
+#define SELECT(hint)							\
 	"SELECT p.id, p.name, " MEMBER_ROLE ", " RUNNING		\
-	" AS running_id, " SUCCESSFUL " AS live_id, " NEWEST("d.project_id = p.id")	\
-	" AS latest_id, " LOCK_COLUMNS					\
-	" FROM project p" MEMBER_JOIN LOCK_JOIN("p.id", "0")		\
-	" WHERE p.valid = 1"
+	" AS running_id, " SUCCESSFUL " AS live_id, "			\
+	NEWEST("deployment_project", "d.project_id = p.id")		\
+	" AS latest_id, " LOCK_COLUMNS " FROM project p" hint		\
+	MEMBER_JOIN LOCK_JOIN("p.id", "0") " WHERE p.valid = 1"
 #define ORDER " ORDER BY p.name, p.id LIMIT ? OFFSET ?"
 static const struct stmt projects = {
 	.name = "board_projects",
-	.sql = SELECT ORDER,
+	.sql = SELECT(" FORCE INDEX (project_list)") ORDER,
 	.args = page_args,
 	.row = project_row,
 	.rowsize = sizeof(struct board_project),
 };
 static const struct stmt projects_by = {
 	.name = "board_projects_by",
-	.sql = SELECT " AND p.id IN " MEMBER_PROJECTS ORDER,
+	.sql = SELECT("") " AND p.id IN " MEMBER_PROJECTS ORDER,
 	.args = page_by_args,
 	.row = project_row,
 	.rowsize = sizeof(struct board_project),
@@ -196,9 +197,9 @@ static const struct stmt environments = {
 	.name = "board_environments",
 	.sql = "SELECT e.id, e.project_id, e.name, e.url,"
 	       " COALESCE(e.live_deployment, 0) AS live_id, "
-	       NEWEST("d.environment_id = e.id") " AS latest_id, " LOCK_COLUMNS
+	       NEWEST("deployment_environment", "d.environment_id = e.id") " AS latest_id, " LOCK_COLUMNS
 	       " FROM " IDS
-	       " JOIN environment e ON e.project_id = j.id AND e.valid = 1"
+	       " STRAIGHT_JOIN environment e ON e.project_id = j.id AND e.valid = 1"
 	       LOCK_JOIN("e.project_id", "e.id")
 	       " ORDER BY e.project_id, e.position, e.id",
 	.args = ids_args,
@@ -211,7 +212,9 @@ static const struct stmt waiting = {
 	.sql = "SELECT d.project_id, COALESCE(d.environment_id, 0)"
 	       " AS environment_id, COUNT(*) AS n,"
 	       " COUNT(IF(d.approval = 'required', 1, NULL)) AS approvals"
-	       " FROM " IDS " JOIN deployment d ON d.project_id = j.id"
+	       " FROM " IDS
+	       " STRAIGHT_JOIN deployment d FORCE INDEX (deployment_queue)"
+	       " ON d.project_id = j.id"
 	       " AND d.status = 'pending'"
 	       " GROUP BY d.project_id, d.environment_id",
 	.args = ids_args,
@@ -223,7 +226,8 @@ static const struct stmt deployments = {
 	.sql = "SELECT " COLUMNS_OF("d",
 	    DEPLOYMENT) ", LEFT(SUBSTRING_INDEX("
 			"d.commit_message, '\\n', 1), 200) AS commit_message FROM " IDS
-			" JOIN deployment d ON d.id = j.id ORDER BY d.id",
+			" STRAIGHT_JOIN deployment d FORCE INDEX (PRIMARY)"
+			" ON d.id = j.id ORDER BY d.id",
 	.args = ids_args,
 	.row = board_deployment_fields,
 	.rowsize = sizeof(struct board_deployment),

@@ -27,7 +27,7 @@ static const struct field read_args[] = { A(ids), A(newest), FIELD_END };
 	" + COUNT(s.finished_at) FROM deployment_step s"                       \
 	" WHERE s.deployment_id = d.id)) AS version,"                          \
 	" IF(d.status <> 'running', d.log_size, COALESCE("                     \
-	"(SELECT c.start + c.length FROM log_chunk c"                          \
+	"(SELECT c.start + c.length FROM log_chunk c FORCE INDEX (PRIMARY)"    \
 	" WHERE c.deployment_id = d.id ORDER BY c.start DESC LIMIT 1), 0))"    \
 	" AS log_size, d.status NOT IN ('pending', 'running') AS ended"
 
@@ -43,20 +43,23 @@ static const struct stmt newest_some = {
 static const struct stmt open_all = {
 	.name = "change_open",
 	.sql = SELECT " FROM (SELECT id FROM deployment"
+		      " FORCE INDEX (deployment_status)"
 		      " WHERE status IN ('pending', 'running')"
 		      " ORDER BY id DESC LIMIT 4000) w"
-		      " JOIN deployment d ON d.id = w.id ORDER BY d.id",
+		      " STRAIGHT_JOIN deployment d FORCE INDEX (PRIMARY)"
+		      " ON d.id = w.id ORDER BY d.id",
 	.row = change_row,
 	.rowsize = sizeof(struct change),
 };
 static const struct stmt read_all = {
 	.name = "change_read",
-	.sql = SELECT
-	" FROM (SELECT j.id FROM"
-	" JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) j"
-	" UNION SELECT n.id FROM (SELECT id FROM deployment WHERE id > ?"
-	" ORDER BY id LIMIT 1000) n) w"
-	" JOIN deployment d ON d.id = w.id ORDER BY d.id",
+	.sql = SELECT " FROM (SELECT j.id FROM"
+		      " JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) j"
+		      " UNION SELECT n.id FROM (SELECT id FROM deployment"
+		      " FORCE INDEX (PRIMARY) WHERE id > ?"
+		      " ORDER BY id LIMIT 1000) n) w"
+		      " STRAIGHT_JOIN deployment d FORCE INDEX (PRIMARY)"
+		      " ON d.id = w.id ORDER BY d.id",
 	.args = read_args,
 	.row = change_row,
 	.rowsize = sizeof(struct change),
@@ -75,15 +78,18 @@ static const struct stmt watchers_valid = {
 	    "SELECT j.kind, j.id, j.project_id, IF(u.role = 'guest',"
 	    " COALESCE((SELECT CONCAT(',', GROUP_CONCAT(g.project_id"
 	    " ORDER BY g.project_id), ',') FROM member g"
+	    " FORCE INDEX (PRIMARY)"
 	    " WHERE g.user_id = u.id), ','), NULL) AS projects"
 	    " FROM JSON_TABLE(?, '$[*]' COLUMNS (kind VARCHAR(1) PATH '$[0]',"
 	    " id BIGINT PATH '$[1]', project_id BIGINT PATH '$[2]')) j"
-	    " LEFT JOIN session s ON j.kind = 's' AND s.id = j.id"
-	    " LEFT JOIN api_token t"
+	    " LEFT JOIN session s FORCE INDEX (PRIMARY)"
+	    " ON j.kind = 's' AND s.id = j.id"
+	    " LEFT JOIN api_token t FORCE INDEX (PRIMARY)"
 	    " ON t.id = IF(j.kind = 't', j.id, s.token_id)"
-	    " LEFT JOIN user u ON u.id = COALESCE(IF(j.kind = 'u', j.id,"
+	    " LEFT JOIN user u FORCE INDEX (PRIMARY)"
+	    " ON u.id = COALESCE(IF(j.kind = 'u', j.id,"
 	    " NULL), s.user_id, t.user_id)"
-	    " LEFT JOIN member m"
+	    " LEFT JOIN member m FORCE INDEX (PRIMARY)"
 	    " ON m.user_id = u.id AND m.project_id = j.project_id"
 	    " WHERE" ACTIVE_USER " AND (u.role <> 'guest' OR j.project_id = 0"
 	    " OR m.role <> 'guest')"

@@ -51,7 +51,7 @@
 /* An UPDATE of the live row with that key, which increments the version, and
  * its arguments: the columns that are set, then the key. */
 #define COLUMNS_UPDATE(name, TABLE)					\
-	"UPDATE " name " SET version = version + 1"			\
+	"UPDATE " name " FORCE INDEX (PRIMARY) SET version = version + 1"			\
 	TABLE(COLUMN_ASSIGN, )						\
 	", updated_at = CURRENT_TIMESTAMP(3)"				\
 	" WHERE " TABLE(COLUMN_KEY, ) " = ? AND valid = 1"

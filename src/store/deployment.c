@@ -176,7 +176,8 @@ static const struct field log_row[] = { A(id), A(log_size), FIELD_END };
 static const struct stmt log_sizes = {
 	.name = "deployment_log_sizes",
 	.sql = "SELECT wanted AS id, COALESCE((SELECT c.start + c.length"
-	       " FROM log_chunk c WHERE c.deployment_id = wanted"
+	       " FROM log_chunk c FORCE INDEX (PRIMARY)"
+	       " WHERE c.deployment_id = wanted"
 	       " ORDER BY c.start DESC LIMIT 1), 0) AS log_size"
 	       " FROM JSON_TABLE(?, '$[*]'"
 	       " COLUMNS (wanted BIGINT PATH '$')) t",

@@ -240,9 +240,11 @@ static const struct stmt update = {
 
 static const struct stmt waiting = {
 	.name = "environment_waiting",
-	.sql = "SELECT id FROM deployment WHERE project_id ="
-	       " (SELECT project_id FROM environment WHERE id = ?)"
-	       " AND environment_id = ? AND status = 'pending' ORDER BY id",
+	.sql =
+	    "SELECT id FROM deployment"
+	    " FORCE INDEX (deployment_environment_status)"
+	    " WHERE project_id = (SELECT project_id FROM environment WHERE id = ?)"
+	    " AND environment_id = ? AND status = 'pending' ORDER BY id",
 	.args = id_id_args,
 	.row = move_id_row,
 	.rowsize = sizeof(struct move_id),

@@ -46,8 +46,9 @@ struct deploy_lock {
 /* SQL: selects project_id and id of the deployments that pass those which wait
  * for the lock of an environment. */
 #define LOCK_PASSERS                                                           \
-	"SELECT d.project_id, MIN(d.id) FROM deploy_lock g"                    \
-	" JOIN deployment d ON d.project_id = g.project_id"                    \
+	"SELECT STRAIGHT_JOIN d.project_id, MIN(d.id) FROM deploy_lock g"      \
+	" JOIN deployment d FORCE INDEX (deployment_turn)"                     \
+	" ON d.project_id = g.project_id"                                      \
 	" AND d.status = 'pending' AND d.turn = 1"                             \
 	" WHERE g.environment_id IS NOT NULL AND NOT " LOCK_APPLIES            \
 	" GROUP BY d.project_id"

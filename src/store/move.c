@@ -139,8 +139,9 @@ static const struct field cancel_all_steps_args[] = { A(project_id), A(status),
 	A(reason), FIELD_END };
 static const struct stmt cancel_all_steps = {
 	.name = "move_cancel_all_steps",
-	.sql = "UPDATE deployment_step s JOIN deployment d"
-	       " ON d.id = s.deployment_id SET s.status = 'skipped'"
+	.sql = "UPDATE deployment d FORCE INDEX (deployment_queue)"
+	       " STRAIGHT_JOIN deployment_step s FORCE INDEX (PRIMARY)"
+	       " ON s.deployment_id = d.id SET s.status = 'skipped'"
 	       " WHERE d.project_id = ? AND d.status = ? AND d.reason = ?"
 	       " AND s.status = 'pending'",
 	.args = cancel_all_steps_args,

@@ -170,22 +170,25 @@ static const struct stmt share = {
 	.row = id_args,
 	.rowsize = sizeof(struct project),
 };
-#define SELECT_LOCK                                                            \
+#define SELECT_LOCK(hint)                                                      \
 	"SELECT " COLUMNS_P ", " MEMBER_ROLE ", " LOCK_COLUMNS                 \
-	" FROM project p" MEMBER_JOIN JOIN_LOCK
+	" FROM project p" hint MEMBER_JOIN JOIN_LOCK
+/* By name, in the order of the index: with some statistics the optimizer would
+ * rather sort all projects. */
+#define SELECT_ALL SELECT_LOCK(" FORCE INDEX (project_list)")
 static const struct stmt page = {
 	.name = "project_page",
-	.sql = SELECT_LOCK " WHERE p.valid = 1 ORDER BY p.name, p.id"
-			   " LIMIT ? OFFSET ?",
+	.sql = SELECT_ALL " WHERE p.valid = 1 ORDER BY p.name, p.id"
+			  " LIMIT ? OFFSET ?",
 	.args = page_args,
 	.row = page_row,
 	.rowsize = sizeof(struct project),
 };
 static const struct stmt page_named = {
 	.name = "project_page_named",
-	.sql = SELECT_LOCK " WHERE p.valid = 1 AND (p.name LIKE ? ESCAPE '!'"
-			   " OR p.name = ?) ORDER BY p.name, p.id"
-			   " LIMIT ? OFFSET ?",
+	.sql = SELECT_ALL " WHERE p.valid = 1 AND (p.name LIKE ? ESCAPE '!'"
+			  " OR p.name = ?) ORDER BY p.name, p.id"
+			  " LIMIT ? OFFSET ?",
 	.args = named_args,
 	.row = page_row,
 	.rowsize = sizeof(struct project),
@@ -196,7 +199,7 @@ static const struct stmt page_named = {
 	" AND (p.name LIKE ? ESCAPE '!' OR p.name = ?)"
 static const struct stmt page_by = {
 	.name = "project_page_by",
-	.sql = SELECT_LOCK BY " ORDER BY p.name, p.id LIMIT ? OFFSET ?",
+	.sql = SELECT_LOCK("") BY " ORDER BY p.name, p.id LIMIT ? OFFSET ?",
 	.args = page_by_args,
 	.row = page_row,
 	.rowsize = sizeof(struct project),

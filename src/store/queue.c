@@ -42,7 +42,8 @@ static const struct stmt renew = {
 
 #define HELD                                                                   \
 	"SELECT id, epoch, owner, cancel_at IS NOT NULL AS cancel"             \
-	" FROM deployment WHERE status = 'running' AND "
+	" FROM deployment FORCE INDEX (deployment_status)"                     \
+	" WHERE status = 'running' AND "
 static const struct stmt held = {
 	.name = "queue_held",
 	.sql = HELD "owner = ?",
@@ -89,7 +90,8 @@ static const struct stmt hold = {
 };
 static const struct stmt expired = {
 	.name = "queue_expired",
-	.sql = "SELECT id, epoch FROM deployment WHERE status = 'running'"
+	.sql = "SELECT id, epoch FROM deployment"
+	       " FORCE INDEX (deployment_status) WHERE status = 'running'"
 	       " AND lease_until < NOW(3) ORDER BY id LIMIT 16",
 	.row = expired_row,
 	.rowsize = sizeof(struct held),

@@ -25,15 +25,17 @@ struct candidate {
 #define C(m) FIELD(struct candidate, m, 0)
 
 /* clang-format off */
-#define REPEATED "EXISTS (SELECT 1 FROM deployment r WHERE r.retry_of = d.id)"
+#define REPEATED "EXISTS (SELECT 1 FROM deployment r"		\
+	" FORCE INDEX (deployment_retry) WHERE r.retry_of = d.id)"
 /* The deployment that the live one of an environment repeats, the one that it
  * replaced, and the one that this repeats. */
 #define CONTENT(d) "IF(" d ".`trigger` = 'rollback', " d ".retry_of, " d ".id)"
 #define LIVE								\
 	"EXISTS (SELECT 1 FROM environment e"				\
-	" JOIN deployment l ON l.id = e.live_deployment"		\
-	" LEFT JOIN deployment o ON o.id = " CONTENT("l")		\
-	" LEFT JOIN deployment b ON b.id = o.replaced"			\
+	" JOIN deployment l FORCE INDEX (PRIMARY) ON l.id = e.live_deployment"		\
+	" LEFT JOIN deployment o FORCE INDEX (PRIMARY) ON o.id = "	\
+	CONTENT("l")							\
+	" LEFT JOIN deployment b FORCE INDEX (PRIMARY) ON b.id = o.replaced"			\
 	" WHERE e.project_id = d.project_id AND e.valid = 1"		\
 	" AND d.id IN (l.id, o.id, b.id, " CONTENT("b") "))"
 #define SINCE(index, where)						\
@@ -74,8 +76,9 @@ static const struct stmt sweep = {
 	.name = "retention_sweep",
 	.sql = "SELECT d.id, d.created_at" BEFORE " AS old, " EXPIRED
 	       " AS expired FROM (SELECT id FROM deployment"
-	       " WHERE id > ? ORDER BY id LIMIT ?) t"
-	       " JOIN deployment d ON d.id = t.id" JOINS " ORDER BY d.id",
+	       " FORCE INDEX (PRIMARY) WHERE id > ? ORDER BY id LIMIT ?) t"
+	       " STRAIGHT_JOIN deployment d FORCE INDEX (PRIMARY)"
+	       " ON d.id = t.id" JOINS " ORDER BY d.id",
 	.args = sweep_args,
 	.row = candidate_row,
 	.rowsize = sizeof(struct candidate),

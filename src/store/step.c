@@ -170,6 +170,7 @@ static const struct stmt of_pipelines = {
 	.name = "step_of_pipelines",
 	.sql = "SELECT " COLUMNS " FROM JSON_TABLE(?, '$[*]'"
 	       " COLUMNS (wanted BIGINT PATH '$')) t STRAIGHT_JOIN step"
+	       " FORCE INDEX (step_list)"
 	       " ON pipeline_id = wanted AND valid = 1"
 	       " ORDER BY pipeline_id, position, id",
 	.args = ids_args,
@@ -240,7 +241,8 @@ static const struct stmt update = {
 };
 static const struct stmt delete_step = {
 	.name = "step_delete",
-	.sql = "UPDATE step SET valid = 0, version = version + 1,"
+	.sql = "UPDATE step FORCE INDEX (PRIMARY)"
+	       " SET valid = 0, version = version + 1,"
 	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
 	.args = id_args,
 };

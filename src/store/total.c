@@ -30,9 +30,9 @@ static const struct stmt all = {
 	.name = "total_ended_all",
 	.sql = TOTAL_INTO
 	"COUNT(*), SUM(t.took_ms), SUM(t.waited_ms),"
-	" SUM(t.log_size)" TOTAL_FROM
-	"project_id = ? AND status = ? AND reason = ?) t"
-	" GROUP BY t.status, t.reason, took, waited" TOTAL_ADD,
+	" SUM(t.log_size)" TOTAL_FROM(
+	    "deployment_queue") "project_id = ? AND status = ? AND reason = ?) t"
+				" GROUP BY t.status, t.reason, took, waited" TOTAL_ADD,
 	.args = all_args,
 };
 static const struct field notice_args[] = { A(kind), A(result), A(shard),

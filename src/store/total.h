@@ -39,12 +39,12 @@
 	" shard, n, took_ms, waited_ms, log_bytes)"			\
 	" SELECT t.status, t.reason, " TOTAL_RANGE(TOTAL_TOOK) " AS took, " \
 	TOTAL_RANGE(TOTAL_WAITED) " AS waited, ?, "
-#define TOTAL_FROM							\
+#define TOTAL_FROM(index)						\
 	" FROM (SELECT status, COALESCE(reason, '') AS reason,"		\
 	" started_at, log_size, "					\
 	TOTAL_MS("started_at", "finished_at") " AS took_ms, "		\
 	TOTAL_MS("COALESCE(approval_at, created_at)", "started_at")	\
-	" AS waited_ms FROM deployment WHERE "
+	" AS waited_ms FROM deployment FORCE INDEX (" index ") WHERE "
 #define TOTAL_ADD							\
 	" ON DUPLICATE KEY UPDATE n = n + VALUES(n),"			\
 	" took_ms = deployment_total.took_ms + VALUES(took_ms),"	\
@@ -54,7 +54,7 @@
  * temporary table, as several do. */
 #define TOTAL_ONE							\
 	TOTAL_INTO "1, t.took_ms, t.waited_ms, t.log_size"		\
-	TOTAL_FROM "id = ?) t" TOTAL_ADD
+	TOTAL_FROM("PRIMARY") "id = ?) t" TOTAL_ADD
 /* clang-format on */
 
 /* Deployments that ended in the same way and took and waited for similar
