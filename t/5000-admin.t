@@ -72,6 +72,23 @@ like(done(qr/would apply 0001-schema/, 'migrate', '--dry-run'), qr/^(?:would app
 like(done(qr/./, 'migrate', '--status'), qr/^0001-schema pending$/m, '--status lists a pending migration');
 done(qr/^applying 0001-schema$/m, 'migrate');
 done(qr/^the schema is up to date$/m, 'migrate');
+
+# --- ids after a restore
+sub next_project {
+	$db->sql("INSERT INTO project (name, repository, project_dir) VALUES ('p', 'r', 'd')");
+	my $id = $db->sql('SELECT MAX(id) FROM project');
+	$db->sql('DELETE FROM project');
+	return $id;
+}
+my $given = next_project();
+like(done(qr/^the next deployment would have the id 100001$/m, 'skip-ids', '--dry-run'),
+    qr/^the next project would have the id @{[$given + 101]}$/m,
+        'skip-ids --dry-run prints the ids of projects');
+is(next_project(), $given + 1, 'skip-ids --dry-run changes nothing');
+done(qr/^the next deployment has the id 100001$/m, 'skip-ids');
+is(next_project(), $given + 102, 'skip-ids skips the ids of projects');
+done(qr/^the next deployment has the id 100008$/m, 'skip-ids', '--deployments', 7, '--projects', '1');
+rejected(64, qr/--deployments must be a number/, 'skip-ids', '--deployments', 'many');
 like(done(qr/./, 'migrate', '--status'),
     qr/^0001-schema applied \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/m,
     '--status lists an applied migration with its time');

@@ -44,6 +44,18 @@ static const struct option_row migrate_options[] = {
 	OPTION_END,
 };
 
+static const struct option_row skip_options[] = {
+	OPTION(struct admin_skip, deployments, "deployments", .value = "COUNT",
+	    .min = 1, .max = INT64_C(1000000000000),
+	    .doc = "how many of deployments; default: 100000"),
+	OPTION(struct admin_skip, projects, "projects", .value = "COUNT",
+	    .min = 1, .max = 1000000,
+	    .doc = "how many of projects and environments; default: 100"),
+	OPTION(struct admin_skip, dry_run, "dry-run",
+	    .doc = "print the next ids"),
+	OPTION_END,
+};
+
 static const struct option_row key_options[] = {
 	OPTION(struct admin_key, reseal, "reseal",
 	    .doc = "encrypt all values again with the first keys"),
@@ -122,6 +134,11 @@ static const struct command commands[] = {
 	    .run = admin_migrate,
 	    WITH(COMMAND_DB | COMMAND_MIGRATE, migrate_options,
 		admin_migrate) },
+	{ "skip-ids",
+	    "after a restore, give no id that may have been given before",
+	    .run = admin_skip_ids,
+	    WITH(COMMAND_DB | COMMAND_MIGRATE | COMMAND_SCHEMA, skip_options,
+		admin_skip) },
 	{ "key", "create the key files, or rotate the keys", .run = admin_key,
 	    .examples = "key\tcreate the key files, or add a new first key\n"
 			"key --reseal\tencrypt all values with it\n"

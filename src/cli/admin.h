@@ -52,6 +52,11 @@ struct admin_migrate {
 	bool status;
 	bool dry_run;
 };
+struct admin_skip {
+	int64_t deployments; /* 0 = the default, like the next one */
+	int64_t projects;    /* and environments */
+	bool dry_run;
+};
 struct admin_move {
 	bool dry_run;
 };
@@ -100,7 +105,7 @@ MUSTCHECK const struct err *admin_token_create(struct admin *,
 MUSTCHECK const struct err *admin_schema_is_current(struct admin *, bool *out);
 
 command_run admin_setup;
-command_run admin_migrate, admin_key, admin_check, admin_doctor;
+command_run admin_migrate, admin_skip_ids, admin_key, admin_check, admin_doctor;
 command_run admin_gitserver_move;
 command_run admin_known_host_add, admin_known_host_list;
 command_run admin_known_host_remove;

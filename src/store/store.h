@@ -59,6 +59,7 @@
 	X(runner)							\
 	X(schedule)							\
 	X(sealed)							\
+	X(sequence)							\
 	X(session)							\
 	X(step)								\
 	X(token)							\
