@@ -49,6 +49,7 @@ my $last = deployed($shop, $test, 'pending');
 $db->sql("UPDATE deployment SET approval = 'required' WHERE id = $last");
 my $post = deployed($blog, undef, 'success');
 my $draft = deployed($blog, undef, 'canceled');
+$db->sql("UPDATE deployment SET warnings = 2 WHERE id = $post");
 is($api->put("/api/environments/$live/lock", { reason => 'fair' })->{status}, 200, 'a lock is set');
 is($api->put("/api/projects/$blog/lock", { reason => 'moving' })->{status}, 200, 'a lock is set');
 
@@ -58,6 +59,7 @@ my ($b, $s) = @{ $got->{json}{data} };
 is("$b->{name} $s->{name}", 'Blog Shop', 'the board lists projects by name');
 is($b->{lock}{reason}, 'moving', 'the board shows the lock of a project');
 is($b->{live}{id}, $post, 'the board shows what is live in a project without environments');
+is($b->{live}{warnings}, 2, 'the board shows how many warnings it had');
 is($b->{latest}{id}, $draft, 'the board shows the newest deployment of a project');
 is($b->{latest}{status}, 'canceled', 'the newest deployment has its status');
 is_deeply($b->{environments}, [], 'a project without environments has none on the board');

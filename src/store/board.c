@@ -35,7 +35,9 @@
 	X(T, READ, started_at, FIELD_OUT | FIELD_NULL,			\
 	    .doc = "Time at which it started.")				\
 	X(T, READ, finished_at, FIELD_OUT | FIELD_NULL,			\
-	    .doc = "Time at which it ended.")
+	    .doc = "Time at which it ended.")				\
+	X(T, READ, warnings, FIELD_OUT,					\
+	    .doc = "How many steps failed that may fail.")
 
 static const struct field board_deployment_fields[] = {
 	DEPLOYMENT(COLUMN_FIELD, struct board_deployment)

@@ -22,6 +22,7 @@ struct board_deployment {
 	struct when created_at;
 	struct when started_at;
 	struct when finished_at;
+	int64_t warnings;
 };
 
 struct board_environment {
