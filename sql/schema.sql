@@ -121,6 +121,7 @@ CREATE TABLE deployment (
 	commit_hash VARCHAR(64) COLLATE utf8mb4_bin,
 	commit_message TEXT,
 	env_vars LONGTEXT COLLATE utf8mb4_bin NOT NULL DEFAULT '{}' CHECK (json_valid(env_vars)),
+	env_vars_sent LONGTEXT COLLATE utf8mb4_bin,
 	secret_vars LONGTEXT COLLATE utf8mb4_bin CHECK (json_valid(secret_vars)),
 	env_role ENUM('deployer', 'maintainer'),
 	status ENUM('pending', 'running', 'success', 'failed', 'canceled', 'interrupted') NOT NULL DEFAULT 'pending',

@@ -87,6 +87,29 @@ my $behind = ordered(environmentId => $staging);
 is($all->wait($behind)->{status}, 'success', 'a later deployment to another environment runs');
 is(waits($waiting->{id}), 'approval', 'the deployment still waits');
 
+# --- what the request overrides
+my $secret_preset = { key => 'TOKEN', label => 'Token', type => 'input', secret => \1, default => 'stored' };
+is($maintainer->put("/api/projects/$project", { envPresets => [ $secret_preset,
+	{ key => 'SIZE', label => 'Size', type => 'input', default => 'small' } ] })->{status}, 200,
+    'a project has a secret preset');
+my %own = (envVars => { TOKEN => 'the value of ann' });
+my $sets = ordered(%own);
+$got = $api->get("/api/deployments/$sets")->{json};
+is_deeply($got->{envVarsSent}, ['TOKEN'], 'an approver sees that a secret preset was overridden');
+is_deeply($got->{envVars}, { TOKEN => undef, SIZE => 'small' }, 'but not its value');
+is_deeply($all->show(ordered(envVars => { TOKEN => undef }))->{envVarsSent}, [],
+    'null, which keeps the stored value, overrides nothing');
+is_deeply([ map { $_->{envVarsSent} } grep { $_->{id} == $sets }
+    @{ $api->get("/api/deployments?projectId=$project")->{json}{data} } ], [ ['TOKEN'] ],
+    'a list of deployments names the keys');
+my ($entry) = grep { $_->{action} eq 'createDeployment' && $_->{objectId} == $sets }
+    @{ $api->get("/api/audit?projectId=$project")->{json}{data} };
+is_deeply([ map { $_->{to} } grep { $_->{name} eq 'envVars' } @{ $entry->{changes} } ], ['TOKEN'],
+    'the audit log names the keys');
+unlike($api->get("/api/audit?projectId=$project")->{body}, qr/value of ann/, 'and no value');
+is($all->show($api->post("/api/deployments/$sets/retry", undef)->{json}{id})->{envVarsSent}[0], 'TOKEN',
+    'a retry repeats them, and says so');
+
 # --- users who may approve
 my $own = order($maintainer)->{json}{id};
 for my $what (qw(approve deny)) {

@@ -14,6 +14,7 @@ const struct json_path deployment_paths[] = {
 	D(tag, "tag"),
 	D(commit_hash, "commitHash"),
 	D(commit_message, "commitMessage"),
+	D(env_vars_sent, "envVarsSent", .joined = ""),
 	D(status, "status", .must = true),
 	D(reason, "reason"),
 	D(detail, "detail"),

@@ -14,6 +14,7 @@ struct deployment {
 	const char *tag;
 	const char *commit_hash;
 	const char *commit_message;
+	const char *env_vars_sent; /* keys with commas between them */
 	const char *status;
 	const char *reason;
 	const char *detail;

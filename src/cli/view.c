@@ -35,6 +35,7 @@ static const struct column status_columns[] = {
 	D(tag, "tag", 0),
 	D(commit_hash, "commit", 0),
 	D(commit_message, "message", COLUMN_LINE),
+	D(env_vars_sent, "sets", 0),
 	D(trigger, "trigger", 0),
 	D(approval, "approval", 0),
 	D(approver, "approver", 0),

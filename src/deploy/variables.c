@@ -97,6 +97,29 @@ vars_store(const struct deploy *deploy, int64_t project_id,
 	return map_text(a, &secret, &out->secret_vars.s);
 }
 
+/* Fills in the keys that the request set itself. */
+static const struct err *
+sent_store(struct arena *a, const struct list *given, struct deployment *out)
+{
+	const struct env_var *v = given->items;
+	const struct err *e;
+	struct buf text;
+	size_t i;
+
+	buf_init(&text, TEXT_MAX);
+	buf_putc(&text, '[');
+	for (i = 0; i < given->n; i++) {
+		if (i > 0)
+			buf_putc(&text, ',');
+		json_string(&text, v[i].name);
+	}
+	buf_putc(&text, ']');
+	if ((e = buf_check(&text)) == NULL)
+		out->env_vars_sent.s = arena_strndup(a, text.data, text.len);
+	buf_release(&text);
+	return e;
+}
+
 const char *
 variables_role(enum role role)
 {
@@ -275,5 +298,7 @@ variables_make(struct deploy *deploy, const struct project *p,
 	env_check(&rules, &given, "/envVars", deploy->faults, &all);
 	if (deploy->faults->n > 0)
 		return NULL;
+	if ((e = sent_store(deploy->a, &given, out)) != NULL)
+		return e;
 	return vars_store(deploy, p->id, &all, out);
 }

@@ -11,6 +11,7 @@
 #include "crypto/crypto.h"
 #include "dispatch/text.h"
 #include "json/json.h"
+#include "store/deployment_row.h"
 
 #define BODY_MAX ((size_t)256 << 10)
 #define TITLE_MAX 400 /* bytes */
@@ -33,6 +34,7 @@ static const struct field data_fields[] = {
 	N(tag, .doc = NULL),
 	N(commit_hash, .doc = NULL),
 	N(commit_message, .doc = NULL),
+	N(env_vars_sent, .doc = NULL),
 	N(status, .doc = NULL),
 	N(reason, .doc = NULL),
 	N(detail, .doc = NULL),
@@ -125,6 +127,28 @@ subject(struct arena *a, const char *message)
 	    arena_strndup(a, message, strcspn(message, "\r\n"));
 }
 
+/* "KEY, KEY"; NULL if there are none. */
+static const char *
+keys_text(struct arena *a, const char *json)
+{
+	const struct env_key *key;
+	const char *out;
+	struct list keys;
+	struct buf b;
+	size_t i;
+
+	if (json == NULL ||
+	    json_items(a, &env_key_shape, json, &keys) != NULL || keys.n == 0)
+		return NULL;
+	key = keys.items;
+	buf_init(&b, BODY_MAX);
+	for (i = 0; i < keys.n; i++)
+		buf_printf(&b, "%s%s", i > 0 ? ", " : "", key[i].text);
+	out = b.overflow ? NULL : arena_strdup(a, b.data);
+	buf_release(&b);
+	return out;
+}
+
 /* The lines below the title. */
 static const char *
 details(struct arena *a, const struct notice *n)
@@ -145,6 +169,8 @@ details(struct arena *a, const struct notice *n)
 			n->commit_message == NULL ?
 			    "" :
 			    subject(a, n->commit_message)));
+	if (notice_event_find(n->event) == NOTICE_WAITING)
+		line(&b, a, "Sets: ", keys_text(a, n->env_vars_sent.s));
 	line(&b, a, "By: ", n->user);
 	line(&b, a, "", n->url);
 	out = b.len == 0 ? "" : arena_strdup(a, b.data);

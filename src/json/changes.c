@@ -3,6 +3,8 @@
 #include "core/str.h"
 #include "json/inner.h"
 
+#define KEYS_MAX ((size_t)8192) /* bytes of keys that an entry names */
+
 static bool
 is_empty(const struct field *f, const void *at)
 {
@@ -29,6 +31,27 @@ is_empty(const struct field *f, const void *at)
 	return true;
 }
 
+/* The keys that have a value, which are names; never the values. */
+static void
+keys_write(struct buf *b, const struct map *map)
+{
+	struct buf text;
+	size_t i, n = 0;
+
+	buf_init(&text, KEYS_MAX * 2);
+	for (i = 0; i < map->n && text.len < KEYS_MAX; i++)
+		if (map->items[i].value != NULL)
+			buf_printf(&text, "%s%s", n++ > 0 ? ", " : "",
+			    map->items[i].key);
+	if (i < map->n)
+		buf_printf(&text, " and %zu more", map->n - i);
+	if (n == 0 || text.overflow)
+		buf_puts(b, "null");
+	else
+		json_string(b, text.data);
+	buf_release(&text);
+}
+
 /* Texts, lists and objects are free for users to fill, so they may contain a
  * secret; values of an enumeration do not. */
 static void
@@ -48,6 +71,8 @@ value_write(struct buf *b, const struct field *f, const void *at)
 	} else if (f->type == F_WHEN && !is_empty(f, at)) {
 		str_time(time, ((const struct when *)at)->ms);
 		json_string(b, time);
+	} else if (f->type == F_MAP) {
+		keys_write(b, at);
 	} else {
 		buf_puts(b, "null");
 	}

@@ -41,6 +41,17 @@ const struct shape deployment_step_shape = {
 	.doc = "A step of a deployment and its result.",
 };
 
+static const struct field env_key_fields[] = {
+	FIELD(struct env_key, text, FIELD_OUT | FIELD_IN, .doc = "A key."),
+	FIELD_END,
+};
+const struct shape env_key_shape = {
+	.name = "EnvKey",
+	.fields = env_key_fields,
+	.size = sizeof(struct env_key),
+	.bare = true,
+};
+
 #define D(m, ...) FIELD(struct deployment, m, FIELD_OUT | __VA_ARGS__)
 #define A(m) FIELD(struct deployment, m, 0)
 const struct field deployment_fields[] = {
@@ -59,6 +70,10 @@ const struct field deployment_fields[] = {
 		   "from the request."),
 	D(env_vars, FIELD_MAP, .named = "EnvVars",
 	    .doc = "Environment variables; values of secret presets are null."),
+	D(env_vars_sent, FIELD_NULL, .shape = &env_key_shape,
+	    .doc = "Keys of envVars that the request itself set, or the "
+		   "trigger or schedule, also where the value is secret; null "
+		   "if an earlier version created the deployment."),
 	D(status, 0, .values = state_deployments, .named = "DeploymentStatus",
 	    .doc = "Status of the deployment."),
 	D(reason, FIELD_NULL, .values = state_reasons,
@@ -147,9 +162,10 @@ const struct shape deployment_request_shape = {
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct stmt by_id = {
 	.name = "deployment_by_id",
-	.sql = "SELECT " DEPLOYMENT_KEYS
-	       "d.commit_message, d.env_vars" DEPLOYMENT_COLUMNS
-	       " FROM deployment d WHERE d.id = ?",
+	.sql =
+	    "SELECT " DEPLOYMENT_KEYS
+	    "d.commit_message, d.env_vars, d.env_vars_sent" DEPLOYMENT_COLUMNS
+	    " FROM deployment d WHERE d.id = ?",
 	.args = id_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),

@@ -19,7 +19,9 @@
 	" d.commit_message) AS commit_message,"                                \
 	" IF(OCTET_LENGTH(d.env_vars) > 4096"                                  \
 	" OR OCTET_LENGTH(d.commit_message) > 4096, NULL, d.env_vars)"         \
-	" AS env_vars" DEPLOYMENT_COLUMNS " FROM deployment d"
+	" AS env_vars,"                                                        \
+	" IF(OCTET_LENGTH(d.env_vars) > 4096, NULL, d.env_vars_sent)"          \
+	" AS env_vars_sent" DEPLOYMENT_COLUMNS " FROM deployment d"
 
 /* Every combination of filters, indexed by the sum of their numbers, with the
  * index to scan backwards: a page costs the same at any depth. */

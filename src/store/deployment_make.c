@@ -95,7 +95,8 @@ static const struct stmt any_source = {
 /* clang-format off */
 #define MADE_OF								\
 	"project_id, timeout_seconds, checkout, branch, tag,"		\
-	" commit_hash, commit_message, env_vars, secret_vars, env_role," \
+	" commit_hash, commit_message, env_vars, env_vars_sent,"	\
+	" secret_vars, env_role,"					\
 	" environment_id, pipeline_id"
 /* clang-format on */
 #define STEP_OF                                                                \
@@ -106,7 +107,8 @@ static const struct stmt any_source = {
 /* clang-format off */
 #define MADE								\
 	" RETURNING id, project_id, pipeline_id, environment_id, branch," \
-	" tag, commit_hash, commit_message, env_vars, status, reason,"	\
+	" tag, commit_hash, commit_message, env_vars, env_vars_sent,"	\
+	" status, reason,"						\
 	" detail, `trigger`, retry_of, created_by, approval,"		\
 	" approval_by, approval_at, approval_comment, rollback_reason,"	\
 	" runner, created_at, started_at, finished_at, log_size,"	\
@@ -118,16 +120,17 @@ static const struct stmt any_source = {
 
 static const struct field insert_args[] = { A(project_id), A(timeout_seconds),
 	A(checkout), A(branch), A(tag), A(commit_hash), A(commit_message),
-	A(env_vars), A(secret_vars), A(env_role), A(environment_id),
-	A(pipeline_id), A(trigger), A(created_by), A(read_by), A(approval),
-	A(turn), A(trigger_key), A(when_moved), A(pipeline_id), FIELD_END };
+	A(env_vars), A(env_vars_sent), A(secret_vars), A(env_role),
+	A(environment_id), A(pipeline_id), A(trigger), A(created_by),
+	A(read_by), A(approval), A(turn), A(trigger_key), A(when_moved),
+	A(pipeline_id), FIELD_END };
 /* clang-format off */
 static const struct stmt insert = {
 	.name = "deployment_insert",
 	.sql = DB_COMPOUND
 	    "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
 	    " read_by, approval, turn, trigger_key, when_moved)"
-	    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+	    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
 	    " COALESCE(?, 'cancel'))" MADE "; "
 	    "INSERT INTO deployment_step (deployment_id, " STEP_OF ")"
 	    " SELECT LAST_INSERT_ID(), " STEP_OF " FROM step"
@@ -151,16 +154,17 @@ static const struct stmt repeat = {
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),
 };
-static const struct field repeat_with_args[] = { A(env_vars), A(secret_vars),
-	A(env_role), A(environment_id), A(trigger), A(created_by), A(approval),
-	A(rollback_reason), A(turn), A(retry_of), FIELD_END };
+static const struct field repeat_with_args[] = { A(env_vars), A(env_vars_sent),
+	A(secret_vars), A(env_role), A(environment_id), A(trigger),
+	A(created_by), A(approval), A(rollback_reason), A(turn), A(retry_of),
+	FIELD_END };
 static const struct stmt repeat_with = {
 	.name = "deployment_repeat_with",
 	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
 	       " approval, rollback_reason, turn, retry_of)"
 	       " SELECT project_id, timeout_seconds, checkout, branch, tag,"
-	       " commit_hash, commit_message, ?, ?, ?, ?, pipeline_id, ?, ?, ?,"
-	       " ?, ?, id FROM deployment WHERE id = ?" MADE,
+	       " commit_hash, commit_message, ?, ?, ?, ?, ?, pipeline_id, ?,"
+	       " ?, ?, ?, ?, id FROM deployment WHERE id = ?" MADE,
 	.args = repeat_with_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),

@@ -24,6 +24,12 @@ struct deployment_step {
 	struct maybe log_length;
 };
 
+/* The key of a variable, in a list. */
+struct env_key {
+	const char *text;
+};
+extern const struct shape env_key_shape;
+
 struct deployment {
 	int64_t id;
 	int64_t project_id;
@@ -34,11 +40,13 @@ struct deployment {
 	const char *tag;    /* NULL = a branch */
 	const char *commit_hash;
 	const char *commit_message;
-	struct json_text env_vars;    /* secret values are null */
-	struct json_text secret_vars; /* the secret values, sealed;
+	struct json_text env_vars;      /* secret values are null */
+	struct json_text env_vars_sent; /* array of the keys that the request
+					 * set; NULL = unknown */
+	struct json_text secret_vars;   /* the secret values, sealed;
 				       * write-only */
-	struct maybe timeout_seconds; /* of the pipeline; write-only */
-	const char *checkout;         /* the same; not in responses */
+	struct maybe timeout_seconds;   /* of the pipeline; write-only */
+	const char *checkout;           /* the same; not in responses */
 	const char *env_role; /* role of the user who chose them: deployer,
 			       * maintainer; NULL = unknown, from an older
 			       * version; not in responses */

@@ -178,8 +178,9 @@ static const struct field notice_row[] = { N(id), N(message_id), N(notifier_id),
 	NULLABLE(environment_url), NULLABLE(deployment_id),
 	NULLABLE(pipeline_id), NULLABLE(pipeline), NULLABLE(branch),
 	NULLABLE(tag), NULLABLE(commit_hash), NULLABLE(commit_message),
-	NULLABLE(status), NULLABLE(reason), NULLABLE(detail),
-	NULLABLE(warnings), NULLABLE(trigger), NULLABLE(user), FIELD_END };
+	NULLABLE(env_vars_sent), NULLABLE(status), NULLABLE(reason),
+	NULLABLE(detail), NULLABLE(warnings), NULLABLE(trigger), NULLABLE(user),
+	FIELD_END };
 static const struct stmt load = {
 	.name = "notice_load",
 	.sql =
@@ -193,7 +194,8 @@ static const struct stmt load = {
 	    " m.project_id, p.name AS project, m.environment_id,"
 	    " e.name AS environment, e.url AS environment_url,"
 	    " m.deployment_id, d.pipeline_id, l.name AS pipeline, d.branch,"
-	    " d.tag, d.commit_hash, d.commit_message, d.status, d.reason,"
+	    " d.tag, d.commit_hash, d.commit_message, d.env_vars_sent,"
+	    " d.status, d.reason,"
 	    " d.detail, d.warnings, d.`trigger`, u.username AS user FROM notice m"
 	    " LEFT JOIN notifier n ON n.id = m.notifier_id"
 	    " AND n.valid = 1 AND n.active = 1"

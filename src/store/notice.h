@@ -48,6 +48,7 @@ struct notice {
 	const char *tag; /* in place of the branch */
 	const char *commit_hash;
 	const char *commit_message;
+	struct json_text env_vars_sent; /* keys that the request set */
 	const char *status;
 	const char *reason;
 	const char *detail;

@@ -172,6 +172,15 @@ function variables({ envVars }) {
 }
 
 /**
+ * The variables that the request itself set: what it overrides, also where the value is secret.
+ * @param {Deployment} d
+ */
+function variablesSent({ envVarsSent }) {
+	return envVarsSent !== null && envVarsSent.length > 0
+		&& envVarsSent.map((key) => [el('code', { class: 'variable', title: key }, key), ' ']);
+}
+
+/**
  * The button that asks for a notification, while there is something to wait for.
  * @param {Deployment} d
  * @param {Context} context
@@ -196,6 +205,7 @@ function facts(d, context) {
 		[t.deployment.took, d.startedAt !== null && runTime(d)],
 		[t.environment.runner, d.runner],
 		[t.environment.variables, variables(d)],
+		[t.deployment.envVarsSent, variablesSent(d)],
 		[t.deployment.approval, approval(d)],
 		[t.deployment.rollbackReason, d.rollbackReason !== null && el('span', { class: 'isolate' }, d.rollbackReason)],
 		[t.deployment.retryOf, d.retryOf !== null

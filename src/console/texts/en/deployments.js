@@ -100,6 +100,7 @@ export const deployments = {
 		approvals: { required: 'Needed', granted: 'Approved', denied: 'Denied' },
 		/** @param {string} name */
 		decidedBy: (name) => `by ${name}`,
+		envVarsSent: 'Set by the request',
 		rollbackReason: 'Reason',
 		deleted: 'Deleted',
 		took: 'Took',
