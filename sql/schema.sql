@@ -120,6 +120,7 @@ CREATE TABLE deployment (
 	tag VARCHAR(255) COLLATE utf8mb4_bin,
 	commit_hash VARCHAR(64) COLLATE utf8mb4_bin,
 	commit_message TEXT,
+	commit_read TINYINT NOT NULL DEFAULT 0,
 	env_vars LONGTEXT COLLATE utf8mb4_bin NOT NULL DEFAULT '{}' CHECK (json_valid(env_vars)),
 	env_vars_sent LONGTEXT COLLATE utf8mb4_bin,
 	secret_vars LONGTEXT COLLATE utf8mb4_bin CHECK (json_valid(secret_vars)),

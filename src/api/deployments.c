@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include <string.h>
+
 #include "api/git_read.h"
 #include "api/resources.h"
 #include "api/rules.h"
@@ -11,6 +13,7 @@
 #include "web/replay.h"
 
 #define ROLLBACK "rollbackEnvironment"
+#define MESSAGE_MAX 4000 /* characters that are stored of a commit's */
 
 /* What a transaction works on. Its own arena is cleared before each retry; the
  * request's is not. */
@@ -23,6 +26,9 @@ struct work {
 	struct repeat_by by;
 	const char *decision; /* one of deployment_approvals */
 	struct deploy_tip tip;
+	bool is_confirmed; /* these as in the order */
+	bool is_elsewhere;
+	bool is_read;
 	struct deployment made;
 };
 
@@ -101,11 +107,13 @@ static const struct err *
 create_body(struct db *db, void *context)
 {
 	struct work *w = context;
-	const struct deploy_order order = request_order(w->rq, w->rq->body,
-	    &w->tip);
+	struct deploy_order order = request_order(w->rq, w->rq->body, &w->tip);
 	const struct err *e;
 
 	(void)db;
+	order.is_confirmed = w->is_confirmed;
+	order.is_read = w->is_read;
+	order.is_elsewhere = w->is_elsewhere;
 	if ((e = work_begin(w)) != NULL || w->replayed)
 		return e;
 	if ((e = deploy_create(&w->deploy, &order, &w->made)) != NULL)
@@ -199,7 +207,7 @@ first_answer(struct work *w, const struct err *rejected)
  * so that the commit that is approved is the one that runs. */
 static const struct err *
 tip_read(struct req *rq, int64_t project_id, const struct git_ref *ref,
-    const char **out)
+    struct git_commit *out)
 {
 	const struct err *e;
 
@@ -233,12 +241,26 @@ text_keep(struct arena *a, const char *text)
 	return text == NULL ? NULL : arena_strdup(a, text);
 }
 
+/* The message of a commit as the runner would store it. */
+static const char *
+message_keep(struct arena *a, const char *message)
+{
+	size_t len = message == NULL ? 0 : strlen(message);
+
+	while (len > 0 && message[len - 1] == '\n')
+		len--;
+	return message == NULL ?
+	    NULL :
+	    str_clip(a, arena_strndup(a, message, len), MESSAGE_MAX);
+}
+
 /* Runs the body, again with the commit of the branch or tag if approval requires
  * one. */
 static const struct err *
 body_run(struct work *w, db_body *body)
 {
 	struct deployment_request *sent = w->rq->body;
+	struct git_commit tip;
 	struct git_ref ref;
 	const struct err *e;
 
@@ -247,8 +269,65 @@ body_run(struct work *w, db_body *body)
 		return e;
 	ref = (struct git_ref){ .branch = text_keep(w->rq->a, w->tip.branch),
 		.tag = text_keep(w->rq->a, w->tip.tag) };
-	e = tip_read(w->rq, sent->project_id, &ref, &sent->commit_hash);
-	return e != NULL ? e : db_transaction(w->rq->db, body, w);
+	if ((e = tip_read(w->rq, sent->project_id, &ref, &tip)) != NULL)
+		return e;
+	sent->commit_hash = tip.hash;
+	sent->commit_message = message_keep(w->rq->a, tip.message);
+	w->is_confirmed = true;
+	w->is_read = tip.message != NULL;
+	return db_transaction(w->rq->db, body, w);
+}
+
+/* Adds a fault if the repository does not have what the request names. */
+static void
+check_judge(struct faults *faults, const struct deployment_request *sent,
+    enum git_known known)
+{
+	const bool is_tag = sent->tag != NULL;
+
+	if (known == GIT_NO_REF && (is_tag || sent->branch != NULL))
+		faults_add(faults, is_tag ? "/tag" : "/branch",
+		    "is not a %s of the repository", is_tag ? "tag" : "branch");
+	else if (known == GIT_ELSEWHERE && (is_tag || sent->branch != NULL))
+		faults_add(faults, "/commitHash",
+		    "is not a commit of the %s %s; name the branch or tag that "
+		    "contains it, or omit one of them",
+		    is_tag ? "tag" : "branch",
+		    is_tag ? sent->tag : sent->branch);
+}
+
+/* Compares what the request names with the repository, if that can be asked
+ * now, and takes the commit's own message. A repeated request has its response
+ * already. */
+static const struct err *
+request_confirm(struct work *w)
+{
+	struct deployment_request *sent = w->rq->body;
+	struct git_check check = { .ref = { sent->branch, sent->tag },
+		.commit_hash = sent->commit_hash };
+	const struct err *e;
+
+	if (sent->branch == NULL && sent->tag == NULL &&
+	    sent->commit_hash == NULL)
+		return NULL;
+	if ((e = replay_find(w->rq, &w->key, &w->replayed)) != NULL ||
+	    w->replayed)
+		return e;
+	e = git_check(w->rq, sent->project_id, &check);
+	if (e != NULL)
+		return e;
+	check_judge(&w->rq->faults, sent, check.known);
+	if ((e = faults_check(&w->rq->faults)) != NULL)
+		return e;
+	w->is_elsewhere = check.known == GIT_ELSEWHERE;
+	if (check.known != GIT_KNOWN || sent->commit_hash == NULL)
+		return NULL;
+	w->is_confirmed = true;
+	sent->commit_hash = check.commit_hash;
+	if (check.message != NULL)
+		sent->commit_message = message_keep(w->rq->a, check.message);
+	w->is_read = check.message != NULL;
+	return NULL;
 }
 
 /* Runs the body. Of concurrent requests with the same key, one succeeds and the
@@ -263,7 +342,10 @@ deployment_make(struct req *rq, db_body *body)
 		return e;
 	w.a = arena_open(DEPLOY_WORK);
 	w.deploy = rules_context(rq, w.a);
-	e = body_run(&w, body);
+	if (body == create_body)
+		e = request_confirm(&w);
+	if (e == NULL && !w.replayed)
+		e = body_run(&w, body);
 	if (e != NULL && w.key.idempotency_key != NULL)
 		e = first_answer(&w, e);
 	arena_close(w.a);

@@ -189,6 +189,7 @@ ask(struct forge *forge, struct arena *a, const struct access_token *token,
 	if ((e = service_check(r, token->as)) != NULL ||
 	    (e = repo_find(r, forge, token->text)) != NULL)
 		return e;
+	r->is_found = r->is_live = true;
 	if (r->what == READ_COMMITS)
 		return commits_read(r, forge, token->text);
 	if (r->what == READ_TAGS)
@@ -292,13 +293,15 @@ remote_tags(struct reading *r)
 
 	if ((e = remote_token(r, &s)) != NULL)
 		return e;
-	return tags_read(r, s.token, r->project.repository);
+	e = tags_read(r, s.token, r->project.repository);
+	r->is_found = e == NULL;
+	return e;
 }
 
 /* The tip of the requested branch or of the default branch; NULL if the
  * repository has no branches. */
 static const struct err *
-remote_tip(const struct reading *r, struct arena *own,
+remote_tip(struct reading *r, struct arena *own,
     const struct forge_branch **out)
 {
 	struct forge_page all = { .page = 1, .limit = REMOTE_BRANCHES };
@@ -315,6 +318,7 @@ remote_tip(const struct reading *r, struct arena *own,
 		if (r->branch == NULL ? items[i].is_default :
 					str_eq(items[i].name, r->branch))
 			*out = &items[i];
+	r->is_found = true;
 	if (*out != NULL || (r->branch == NULL && got.n == 0))
 		return NULL;
 	return err_public(ERR_NOTFOUND,
@@ -445,6 +449,8 @@ source_read(struct reading *r)
 
 	if ((e = until_set(rq, &r->until)) != NULL)
 		return e;
+	if (r->within != 0 && r->until > time_mono_ms() + r->within)
+		r->until = time_mono_ms() + r->within;
 	if (forge == NULL && !str_eq(rq->settings->gitserver.type, "git"))
 		return gitserver_missing(rq, "Reading from the Git server", 1);
 	if (forge == NULL || !forge_has_api(forge))
@@ -492,7 +498,7 @@ read_waiting(struct reading *r)
 
 const struct err *
 git_tip(struct req *rq, int64_t project_id, const struct git_ref *ref,
-    const char **out)
+    struct git_commit *out)
 {
 	struct reading r = { .rq = rq,
 		.what = ref->tag != NULL ? READ_TAGS : READ_COMMITS,
@@ -502,7 +508,7 @@ git_tip(struct req *rq, int64_t project_id, const struct git_ref *ref,
 		.page = { .page = 1, .limit = 1 } };
 	const struct err *e;
 
-	*out = NULL;
+	*out = (struct git_commit){ .hash = NULL };
 	if ((e = project_by_id(rq->db, rq->a, project_id, &r.project)) !=
 		NULL ||
 	    (e = read_waiting(&r)) != NULL)
@@ -512,9 +518,11 @@ git_tip(struct req *rq, int64_t project_id, const struct git_ref *ref,
 		    ref->tag != NULL ?
 			"The repository has no tag with that name." :
 			"The repository has no commits.");
-	*out = ref->tag != NULL ?
-	    ((const struct forge_branch *)r.list.items)->commit_hash :
-	    ((const struct git_commit *)r.list.items)->hash;
+	if (ref->tag == NULL)
+		*out = *(const struct git_commit *)r.list.items;
+	else
+		out->hash = ((const struct forge_branch *)r.list.items)
+				->commit_hash;
 	return NULL;
 }
 

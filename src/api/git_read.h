@@ -5,6 +5,7 @@
 #define SLIPWAY_API_GIT_READ_H
 
 #include "forge/forge.h"
+#include "store/gitrepo.h"
 #include "store/project.h"
 #include "web/req.h"
 
@@ -17,7 +18,10 @@ struct reading {
 	enum reading_what what;
 	bool is_tip;             /* only the newest commit, not a stored one */
 	const char *tag;         /* READ_TAGS: only this one; NULL = all */
+	int64_t within;          /* milliseconds; 0 = as long as possible */
 	int64_t until;           /* time_mono_ms */
+	bool is_found;           /* the repository was read */
+	bool is_live;            /* its commits are those of the server */
 	const char *branch;      /* NULL = the repository's default */
 	struct forge_repo known; /* as stored, else by its path */
 	struct forge_repo repo;
@@ -32,13 +36,31 @@ struct git_ref {
 	const char *tag;
 };
 
+/* A branch or tag and perhaps a commit that a request names, and what the
+ * repository says about them. */
+struct git_check {
+	struct git_ref ref;
+	const char *commit_hash; /* or a part; the whole hash if it is found */
+	enum git_known {
+		GIT_UNKNOWN, /* it cannot be known now */
+		GIT_KNOWN, /* the commit is on it; without a commit, it exists */
+		GIT_NO_REF,
+		GIT_ELSEWHERE, /* the commit is not on it */
+	} known;
+	const char *message; /* of a known commit; NULL = unknown */
+};
+/* Asks for some seconds, with the caller's own access to the Git server. An
+ * error only of the database. */
+MUSTCHECK const struct err *git_check(struct req *, int64_t project_id,
+    struct git_check *);
+
 /* Finds the commit of a tag, or the newest of a branch, with the caller's own
  * access to the Git server; in the request's arena. ERR_NOTFOUND if there is no
  * such branch, tag or repository, ERR_UPSTREAM, ERR_UPSTREAM_TIMEOUT or
  * ERR_CONFIG, with a detail, if it cannot be read, and ERR_RATE if too many
  * requests wait. */
 MUSTCHECK const struct err *git_tip(struct req *, int64_t project_id,
-    const struct git_ref *, const char **out);
+    const struct git_ref *, struct git_commit *out);
 /* Reads what it describes, with the caller's own access to the Git server.
  * Errors have a detail for the client. */
 MUSTCHECK const struct err *git_read(struct reading *);

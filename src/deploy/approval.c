@@ -28,13 +28,34 @@ is_fixed(const struct deployment *d)
 	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE);
 }
 
+/* Whether no checkout would show that the commit is not on its branch. The
+ * server of a push names its head. */
+static bool
+is_unconfirmed(const struct deployment *d)
+{
+	return d->commit_hash != NULL && !str_eq(d->trigger, "webhook") &&
+	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE);
+}
+
 void
 approval_judge(struct deploy *deploy, const struct environment *env,
-    struct deploy_tip *tip, struct deployment *d)
+    const struct deploy_order *order, struct deployment *d)
 {
+	struct deploy_tip *tip = order->tip;
+
 	if (!is_required(env))
 		return;
 	d->approval = APPROVAL_REQUIRED;
+	if (!order->is_read)
+		d->commit_message = NULL;
+	if (order->is_elsewhere)
+		faults_add(deploy->faults, "/commitHash",
+		    "is not a commit of the branch that the approver would be "
+		    "shown; name its branch");
+	else if (is_unconfirmed(d) && !order->is_confirmed)
+		faults_add(deploy->faults, "/commitHash",
+		    "cannot be confirmed now, and the pipeline has no checkout "
+		    "that compares it with the repository; omit it");
 	if (is_fixed(d))
 		return;
 	if (tip != NULL && d->commit_hash == NULL)

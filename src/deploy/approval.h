@@ -25,11 +25,13 @@ struct approval_vote {
 	const char *comment;
 };
 
-/* Marks a new deployment if the environment requires approval. If its commit is
- * not fixed, fills in the tip, or adds a fault at /commitHash if that is NULL or
- * a part of a hash was sent. */
+/* Marks a new deployment if the environment requires approval; then a text that
+ * was not read from the repository is not shown. If its commit is not fixed,
+ * fills in the tip of the order, or adds a fault at /commitHash if there is none
+ * or a part of a hash was sent, or if nothing confirms that the commit is on its
+ * branch. */
 void approval_judge(struct deploy *, const struct environment *,
-    struct deploy_tip *, struct deployment *);
+    const struct deploy_order *, struct deployment *);
 /* The same for a copy of a deployment; ERR_CONFLICT if its commit is not
  * fixed. */
 MUSTCHECK const struct err *approval_repeat(const struct environment *,

@@ -97,7 +97,7 @@ target_fill(struct deploy *deploy, const struct deploy_order *order,
 	*base = (struct list){ .n = 0 };
 	if (e == NULL && env.id != 0) {
 		commit_judge(deploy, out, &env);
-		approval_judge(deploy, &env, order->tip, out);
+		approval_judge(deploy, &env, order, out);
 	}
 	if (e != NULL || (env.id == 0 && !source->variables))
 		return e;
@@ -143,6 +143,7 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 		.tag = sent->tag,
 		.commit_hash = sent->commit_hash,
 		.commit_message = sent->commit_message,
+		.commit_read = order->is_read,
 		.trigger = order->trigger,
 		.created_by = order->created_by,
 		.read_by = order->read_by,

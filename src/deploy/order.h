@@ -31,6 +31,10 @@ struct deploy_order {
 	const char *before;      /* the commit that a push replaced, or NULL */
 	const char *trigger_key; /* the trigger of a push, or NULL */
 	enum deploy_moved moved;
+	bool is_confirmed; /* the repository has the commit on the branch or
+			    * tag */
+	bool is_elsewhere; /* it has it, but not there */
+	bool is_read;      /* the message is that of the repository */
 	struct maybe created_by;
 	struct maybe read_by; /* with whose access the repository is read, if
 			       * not with that of created_by */

@@ -41,8 +41,8 @@ struct claim {
 	int64_t head_only; /* started by a push and not approved; if another
 			    * push followed: 1 = it is superseded, 2 = it
 			    * deploys the other one; else 0 */
-	bool on_branch;    /* the environment accepts only certain branches, or
-			    * tags */
+	bool on_branch;    /* the environment accepts only certain branches or
+			    * tags, or the approver was shown one */
 	bool cancel;       /* cancellation was requested */
 	bool over_deleted; /* the directory of a deleted project overlaps its
 			    * project's */

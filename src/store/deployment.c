@@ -67,7 +67,8 @@ const struct field deployment_fields[] = {
 	D(commit_hash, FIELD_NULL, .doc = "Commit; null until it is known."),
 	D(commit_message, FIELD_NULL,
 	    .doc = "Message of the commit; until the checkout, the message "
-		   "from the request."),
+		   "from the request. If approval is required, only one that "
+		   "was read from the repository."),
 	D(env_vars, FIELD_MAP, .named = "EnvVars",
 	    .doc = "Environment variables; values of secret presets are null."),
 	D(env_vars_sent, FIELD_NULL, .shape = &env_key_shape,

@@ -91,12 +91,17 @@ static const struct stmt any_source = {
 	.rowsize = sizeof(struct deployment_source),
 };
 
-/* The columns that a retry copies. */
+/* The columns that a retry copies; an approver is shown no text that was not
+ * read from the repository. */
+#define MESSAGE_COPIED                                                         \
+	"IF(? = 'required' AND NOT commit_read AND NOT (status = 'success'"    \
+	" AND checkout <> 'none'), NULL, commit_message)"
 /* clang-format off */
 #define MADE_OF								\
 	"project_id, timeout_seconds, checkout, branch, tag,"		\
-	" commit_hash, commit_message, env_vars, env_vars_sent,"	\
-	" secret_vars, env_role,"					\
+	" commit_hash, commit_message," MADE_REST
+#define MADE_REST							\
+	" env_vars, env_vars_sent, secret_vars, env_role,"		\
 	" environment_id, pipeline_id"
 /* clang-format on */
 #define STEP_OF                                                                \
@@ -122,15 +127,15 @@ static const struct field insert_args[] = { A(project_id), A(timeout_seconds),
 	A(checkout), A(branch), A(tag), A(commit_hash), A(commit_message),
 	A(env_vars), A(env_vars_sent), A(secret_vars), A(env_role),
 	A(environment_id), A(pipeline_id), A(trigger), A(created_by),
-	A(read_by), A(approval), A(turn), A(trigger_key), A(when_moved),
-	A(pipeline_id), FIELD_END };
+	A(read_by), A(commit_read), A(approval), A(turn), A(trigger_key),
+	A(when_moved), A(pipeline_id), FIELD_END };
 /* clang-format off */
 static const struct stmt insert = {
 	.name = "deployment_insert",
 	.sql = DB_COMPOUND
 	    "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
-	    " read_by, approval, turn, trigger_key, when_moved)"
-	    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+	    " read_by, commit_read, approval, turn, trigger_key, when_moved)"
+	    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
 	    " COALESCE(?, 'cancel'))" MADE "; "
 	    "INSERT INTO deployment_step (deployment_id, " STEP_OF ")"
 	    " SELECT LAST_INSERT_ID(), " STEP_OF " FROM step"
@@ -142,29 +147,33 @@ static const struct stmt insert = {
 	.moresize = sizeof(struct deployment_step),
 };
 /* clang-format on */
-static const struct field repeat_args[] = { A(trigger), A(created_by),
-	A(approval), A(rollback_reason), A(turn), A(retry_of), FIELD_END };
+static const struct field repeat_args[] = { A(approval), A(trigger),
+	A(created_by), A(approval), A(rollback_reason), A(turn), A(retry_of),
+	FIELD_END };
 static const struct stmt repeat = {
 	.name = "deployment_repeat",
 	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
-	       " approval, rollback_reason, turn, retry_of)"
-	       " SELECT " MADE_OF ", ?, ?, ?, ?, ?, id"
+	       " approval, rollback_reason, turn, commit_read, retry_of)"
+	       " SELECT project_id, timeout_seconds, checkout, branch, tag,"
+	       " commit_hash, " MESSAGE_COPIED "," MADE_REST
+	       ", ?, ?, ?, ?, ?, commit_read, id"
 	       " FROM deployment WHERE id = ?" MADE,
 	.args = repeat_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),
 };
-static const struct field repeat_with_args[] = { A(env_vars), A(env_vars_sent),
-	A(secret_vars), A(env_role), A(environment_id), A(trigger),
-	A(created_by), A(approval), A(rollback_reason), A(turn), A(retry_of),
-	FIELD_END };
+static const struct field repeat_with_args[] = { A(approval), A(env_vars),
+	A(env_vars_sent), A(secret_vars), A(env_role), A(environment_id),
+	A(trigger), A(created_by), A(approval), A(rollback_reason), A(turn),
+	A(retry_of), FIELD_END };
 static const struct stmt repeat_with = {
 	.name = "deployment_repeat_with",
 	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
-	       " approval, rollback_reason, turn, retry_of)"
+	       " approval, rollback_reason, turn, commit_read, retry_of)"
 	       " SELECT project_id, timeout_seconds, checkout, branch, tag,"
-	       " commit_hash, commit_message, ?, ?, ?, ?, ?, pipeline_id, ?,"
-	       " ?, ?, ?, ?, id FROM deployment WHERE id = ?" MADE,
+	       " commit_hash, " MESSAGE_COPIED
+	       ", ?, ?, ?, ?, ?, pipeline_id, ?,"
+	       " ?, ?, ?, ?, commit_read, id FROM deployment WHERE id = ?" MADE,
 	.args = repeat_with_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),

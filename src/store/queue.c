@@ -64,7 +64,7 @@ static const struct field commit_args[] = { A(branch), A(hash), A(message),
 static const struct stmt commit = {
 	.name = "queue_commit",
 	.sql = "UPDATE deployment SET branch = COALESCE(?, branch),"
-	       " commit_hash = ?, commit_message = ?"
+	       " commit_hash = ?, commit_message = ?, commit_read = 1"
 	       " WHERE id = ? AND epoch = ? AND status = 'running'",
 	.args = commit_args,
 };
