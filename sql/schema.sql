@@ -471,6 +471,16 @@ CREATE TABLE project (
 	KEY project_list (valid, name, id)
 );
 
+CREATE TABLE push_caught (
+	deployment_id BIGINT NOT NULL,
+	project_id BIGINT NOT NULL,
+	branch VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,
+	commit_hash VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
+	PRIMARY KEY (deployment_id),
+	KEY push_caught_commit (project_id, commit_hash),
+	CONSTRAINT push_caught_of FOREIGN KEY (deployment_id) REFERENCES deployment (id)
+);
+
 CREATE TABLE push_head (
 	project_id BIGINT NOT NULL,
 	branch VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,

@@ -21,7 +21,7 @@
 #include "web/scoreboard.h"
 
 #define ANSWER_MAX ((size_t)2 << 20)
-#define MESSAGE_MAX 2000 /* characters */
+#define IGNORED "X-Slipway-Ignored" /* why an event starts nothing */
 
 struct hook_access { /* settings for a webhook at the Git server */
 	const char *secret;
@@ -245,21 +245,19 @@ push_fire(struct take *t, const struct project *p)
 		.before = push->before,
 		.files = push->files,
 		.has_files = push->has_files,
+		.is_event = true,
 		.reader = t->secret.made_by,
 		.deployer = t->secret.deployer,
 		.audit = deployment_audit,
 		.context = t->rq };
 	const struct err *e;
-	bool caught;
 
-	e = pushed_is_caught(&t->deploy, p->id, &pushed, &caught);
-	if (e != NULL || caught)
-		return e;
 	e = pushed_fire(&t->deploy, t->rq->a, p, &pushed, &t->result);
 	if (e == NULL)
 		e = pushed_note(&t->deploy, p->id, &pushed, &t->result);
 	faults_init(&t->rq->faults, t->rq->a);
-	if (e != NULL || t->result.matching == 0 || t->result.made > 0)
+	if (e != NULL || t->result.matching == t->result.caught ||
+	    t->result.made > 0 || t->result.skip != NULL)
 		return e;
 	return err_public(ERR_INVALID,
 	    "Triggers of the project match, but all were rejected: %s",
@@ -347,6 +345,32 @@ take_answer(struct take *t)
 	return e;
 }
 
+/* Git servers show the headers of responses in their lists of deliveries. */
+static const struct err *
+event_ignore(struct req *rq, const char *why)
+{
+	answer_status(rq, 204);
+	answer_header(rq, IGNORED, "%s", why);
+	return NULL;
+}
+
+static const char *
+take_ignored(const struct take *t)
+{
+	const struct pushed_result *r = &t->result;
+
+	if (r->matching == 0)
+		return "No trigger of the project matches the push.";
+	if (r->caught > 0)
+		return "A runner has found this push already, before its event "
+		       "arrived.";
+	log_info("project %lld: the push of %s is ignored: its message "
+		 "contains %s",
+	    (long long)t->rq->id[0], t->push->commit_hash, r->skip);
+	return arena_printf(t->rq->a,
+	    "The message of the pushed commit contains %s.", r->skip);
+}
+
 static const struct err *
 push_take(struct req *rq, const struct hook_envelope *env,
     const struct hook_push *push)
@@ -364,7 +388,7 @@ push_take(struct req *rq, const struct hook_envelope *env,
 	if (e != NULL && e->sys == DB_DUPLICATE)
 		e = take_find(&t); /* a concurrent request has accepted it */
 	if (e == NULL && !t.again && t.result.made == 0)
-		answer_status(rq, 204);
+		e = event_ignore(rq, take_ignored(&t));
 	else if (e == NULL)
 		e = take_answer(&t);
 	if (e == NULL && t.result.made > 0 && !t.again)
@@ -372,21 +396,6 @@ push_take(struct req *rq, const struct hook_envelope *env,
 	pushed_result_release(&t.result);
 	arena_close(t.a);
 	return e;
-}
-
-/* Cuts the message to the length that a client may send. */
-static const char *
-message_cut(struct arena *a, const char *message)
-{
-	const char *end = message;
-	size_t n;
-
-	if (message == NULL)
-		return NULL;
-	for (n = 0; *end != '\0' && n < MESSAGE_MAX; n++)
-		for (end++; (*end & 0xc0) == 0x80; end++)
-			;
-	return arena_strndup(a, message, (size_t)(end - message));
 }
 
 static const struct err *
@@ -403,17 +412,20 @@ event_take(struct req *rq)
 		return e;
 	if ((e = signature_check(rq, &env, rq->id[0], &secret)) != NULL)
 		return e;
-	answer_status(rq, 204);
 	audited_nothing(rq);
 	if (!env.push)
-		return NULL;
+		return event_ignore(rq, "The event is not a push.");
 	if ((e = hook_push_read(rq->a, &env, rq->text, rq->len, &push)) != NULL)
 		return e;
-	if ((push.branch == NULL && push.tag == NULL) || push.deleted ||
-	    push.test)
-		return NULL;
-	push.commit_message = message_cut(rq->a, push.commit_message);
-	answer_status(rq, 0);
+	if (push.branch == NULL && push.tag == NULL)
+		return event_ignore(rq,
+		    "The push changes neither a branch nor a tag.");
+	if (push.deleted)
+		return event_ignore(rq, "The branch or tag was deleted.");
+	if (push.test)
+		return event_ignore(rq,
+		    "The event is a test of the webhook: before and after are "
+		    "the same commit.");
 	return push_take(rq, &env, &push);
 }
 
@@ -492,7 +504,10 @@ static const struct route routes[] = {
 		"X-Gitea-Event, X-GitHub-Event or X-Gitlab-Event and signed by "
 		"X-Gitea-Signature, X-Forgejo-Signature, X-Hub-Signature-256, "
 		"X-Gitlab-Token or webhook-signature. A repeated delivery "
-		"returns the same deployments. If the branch or tag is at "
+		"returns the same deployments. A push of a commit whose "
+		"message contains [skip ci], [ci skip], [no ci], "
+		"[skip slipway] or [slipway skip] starts nothing. With 204, "
+		"X-Slipway-Ignored says why. If the branch or tag is at "
 		"another commit when the runner fetches, the deployment is "
 		"canceled as superseded. A signed event is limited to 32 MiB. "
 		"Events with a wrong signature are rate-limited.",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "deploy/pushed.h"
 
+#include <string.h>
+
 #include "core/glob.h"
 #include "core/log.h"
 #include "core/str.h"
@@ -12,6 +14,7 @@
 
 #define IDS_MAX ((size_t)16 * 1024)
 #define REJECTED_MAX ((size_t)64 * 1024)
+#define MESSAGE_MAX 2000                /* characters */
 #define MATCHING_MAX ((size_t)40000000) /* about 100 ms for an event */
 
 /* A push and the triggers of its project. */
@@ -21,9 +24,20 @@ struct firing {
 	int64_t project_id;
 	const struct pushed *push;
 	struct list triggers;
-	size_t budget; /* of work, to match files with the paths */
+	size_t budget;      /* of work, to match files with the paths */
+	struct list caught; /* struct push_caught: what a runner has made */
+	bool all_caught;
 	struct pushed_result *out;
 };
+
+/* Where the push leaves its branch. */
+static struct push_head
+head_of(int64_t project_id, const struct pushed *push)
+{
+	return (struct push_head){ .project_id = project_id,
+		.branch = push->branch,
+		.commit_hash = push->commit_hash };
+}
 
 void
 pushed_result_init(struct pushed_result *r)
@@ -88,6 +102,63 @@ is_matched(struct firing *f, size_t index)
 	return found != GLOB_NONE;
 }
 
+/* Finds what a runner has made of this push, if the event is late. The event of a
+ * push that follows the last one known is not: the branch was at the commit
+ * before, and returns to it. */
+static const struct err *
+caught_find(struct firing *f)
+{
+	struct push_head head, now = head_of(f->project_id, f->push);
+	const struct err *e;
+
+	if (!f->push->is_event || f->push->branch == NULL)
+		return NULL;
+	e = push_head_find(f->deploy->db, f->a, f->project_id, f->push->branch,
+	    &head);
+	if (e != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	if (str_eq(head.commit_hash, f->push->before) &&
+	    !str_eq(head.commit_hash, f->push->commit_hash))
+		return NULL;
+	if ((e = push_caught_of(f->deploy->db, f->a, &now, &f->caught)) != NULL)
+		return e;
+	/* an older program has made them */
+	f->all_caught = f->caught.n == 0 && head.caught_up &&
+	    str_eq(head.commit_hash, f->push->commit_hash);
+	return NULL;
+}
+
+static bool
+is_caught(const struct firing *f, size_t index)
+{
+	const struct push_caught *one = f->caught.items;
+	const char *key;
+	size_t i;
+
+	if (f->caught.n == 0)
+		return f->all_caught;
+	key = secrets_trigger_key(f->a, &f->triggers, index);
+	for (i = 0; i < f->caught.n; i++)
+		if (str_eq(one[i].trigger_key, key))
+			return true;
+	return false;
+}
+
+/* What Git servers' own pipelines heed, and the same for this service alone. */
+static const char *
+skip_find(const char *message)
+{
+	static const char *const marks[] = { "[skip ci]", "[ci skip]",
+		"[no ci]", "[skip slipway]", "[slipway skip]", NULL };
+	size_t i = 0;
+
+	if (message == NULL)
+		return NULL;
+	while (marks[i] != NULL && strcasestr(message, marks[i]) == NULL)
+		i++;
+	return marks[i];
+}
+
 /* Records why a matching trigger creates no deployment. */
 static void
 rejection_note(struct firing *f, const struct trigger *trigger, size_t index)
@@ -103,6 +174,21 @@ rejection_note(struct firing *f, const struct trigger *trigger, size_t index)
 	    rejected->len > 0 ? "; " : "", index,
 	    str_clip(f->a, fault->pointer, 80),
 	    str_clip(f->a, fault->detail, 200));
+}
+
+/* Cuts the message to the length that a client may send. */
+static const char *
+message_cut(struct arena *a, const char *message)
+{
+	const char *end = message;
+	size_t n;
+
+	if (message == NULL)
+		return NULL;
+	for (n = 0; *end != '\0' && n < MESSAGE_MAX; n++)
+		for (end++; (*end & 0xc0) == 0x80; end++)
+			;
+	return arena_strndup(a, message, (size_t)(end - message));
 }
 
 /* Creates the deployment, and cancels those that it replaces. */
@@ -136,8 +222,7 @@ trigger_fire(struct firing *f, size_t index)
 		.environment_id = trigger->environment_id,
 		.branch = f->push->branch,
 		.tag = f->push->tag,
-		.commit_hash = f->push->commit_hash,
-		.commit_message = f->push->commit_message };
+		.commit_hash = f->push->commit_hash };
 	struct list vars;
 	struct deploy_order order = { .sent = &sent,
 		.vars = &vars,
@@ -151,6 +236,8 @@ trigger_fire(struct firing *f, size_t index)
 
 	arena_clear(f->deploy->a);
 	faults_init(f->deploy->faults, f->deploy->a);
+	sent.commit_message = message_cut(f->deploy->a,
+	    f->push->commit_message);
 	order.moved = !trigger->supersede ? DEPLOY_MOVED_IGNORE :
 	    trigger->paths.n > 0          ? DEPLOY_MOVED_FOLLOW :
 					    DEPLOY_MOVED_CANCEL;
@@ -183,31 +270,27 @@ pushed_fire(struct deploy *deploy, struct arena *a, const struct project *p,
 
 	buf_clear(&out->ids);
 	buf_clear(&out->rejected);
-	out->made = out->matching = 0;
+	out->made = out->matching = out->caught = 0;
 	out->is_watched = false;
-	e = json_items(a, &trigger_shape, p->triggers.s, &f.triggers);
+	out->skip = skip_find(push->commit_message);
+	if ((e = caught_find(&f)) == NULL)
+		e = json_items(a, &trigger_shape, p->triggers.s, &f.triggers);
 	trigger = f.triggers.items;
 	for (i = 0; e == NULL && i < f.triggers.n; i++) {
 		if (!is_named(&trigger[i], push))
 			continue;
 		out->is_watched = true;
-		if (!is_matched(&f, i))
+		if (out->skip == NULL && !is_matched(&f, i))
 			continue;
 		out->matching++;
-		e = trigger_fire(&f, i);
+		if (is_caught(&f, i))
+			out->caught++;
+		else if (out->skip == NULL)
+			e = trigger_fire(&f, i);
 	}
 	if (out->made > 0)
 		buf_putc(&out->ids, ']');
 	return e != NULL ? e : buf_check(&out->ids);
-}
-
-/* Where the push leaves its branch. */
-static struct push_head
-head_of(int64_t project_id, const struct pushed *push)
-{
-	return (struct push_head){ .project_id = project_id,
-		.branch = push->branch,
-		.commit_hash = push->commit_hash };
 }
 
 const struct err *
@@ -216,28 +299,10 @@ pushed_note(struct deploy *deploy, int64_t project_id,
 {
 	const struct push_head head = head_of(project_id, push);
 
-	if (push->branch == NULL)
+	if (push->branch == NULL || result->caught > 0)
 		return NULL;
 	return result->is_watched ? push_head_put(deploy->db, &head) :
 				    push_head_move(deploy->db, &head);
-}
-
-const struct err *
-pushed_is_caught(struct deploy *deploy, int64_t project_id,
-    const struct pushed *push, bool *out)
-{
-	struct push_head head;
-	const struct err *e;
-
-	*out = false;
-	if (push->branch == NULL)
-		return NULL;
-	e = push_head_find(deploy->db, deploy->a, project_id, push->branch,
-	    &head);
-	if (e != NULL)
-		return e->code == ERR_NOTFOUND ? NULL : e;
-	*out = head.caught_up && str_eq(head.commit_hash, push->commit_hash);
-	return NULL;
 }
 
 struct catching {
@@ -254,7 +319,14 @@ static const struct err *
 caught_audit(void *context, const struct deployment *d)
 {
 	const struct catching *c = context;
+	const struct push_caught caught = { .deployment_id = d->id,
+		.project_id = c->project_id,
+		.branch = c->push.branch,
+		.commit_hash = c->push.commit_hash };
+	const struct err *e;
 
+	if ((e = push_caught_put(c->deploy.db, &caught)) != NULL)
+		return e;
 	return audit_start(c->deploy.db, c->runner, "catchUp", d->id,
 	    d->project_id);
 }
@@ -298,6 +370,11 @@ catching_body(struct db *db, void *context)
 	if ((e = pushed_fire(&c->deploy, c->a, &p, &c->push, &c->result)) !=
 	    NULL)
 		return e;
+	if (c->result.skip != NULL && c->result.matching > 0)
+		log_info("project %lld: the push of %s to %s is ignored: its "
+			 "message contains %s",
+		    (long long)c->project_id, now.commit_hash, now.branch,
+		    c->result.skip);
 	now.caught_up = c->result.made > 0;
 	return push_head_put(db, &now);
 }

@@ -8,6 +8,9 @@
  * have started none, so the deployment follows the branch instead. If pushes of
  * the trigger do not supersede each other, it runs nevertheless.
  *
+ * If the message of the commit asks for it, as in "[skip ci]", nothing is
+ * started.
+ *
  * An event may never be delivered, because the service was down. So the last
  * commit of each branch is stored, and a runner compares it with the branch.
  */
@@ -27,6 +30,7 @@ struct pushed {
 	const char *before;    /* the commit that it replaced, or NULL */
 	struct list files;     /* const char *, sorted: files that it changed */
 	bool has_files;        /* they are known */
+	bool is_event;         /* a runner may find it before it arrives */
 	struct maybe reader;   /* who made the secret; not set = unknown */
 	struct maybe deployer; /* the same, if that user may still deploy */
 	/* Records each new deployment in the audit log. */
@@ -39,7 +43,10 @@ struct pushed_result {
 	struct buf rejected; /* why triggers were rejected */
 	size_t matching;
 	size_t made;
-	bool is_watched; /* a trigger names the branch, whatever its paths */
+	size_t caught;    /* triggers whose deployment a runner has made */
+	const char *skip; /* what the commit's message contains, such as
+			   * "[skip ci]"; nothing is started; NULL */
+	bool is_watched;  /* a trigger names the branch, whatever its paths */
 };
 
 void pushed_result_init(struct pushed_result *);
@@ -51,12 +58,9 @@ MUSTCHECK const struct err *pushed_fire(struct deploy *, struct arena *,
     const struct project *, const struct pushed *, struct pushed_result *out);
 
 /* Inside the same transaction: stores where the branch is, if a trigger names it
- * or once did. */
+ * or once did. The event of a push that a runner has found says nothing new. */
 MUSTCHECK const struct err *pushed_note(struct deploy *, int64_t project_id,
     const struct pushed *, const struct pushed_result *);
-/* Whether a runner has found this push already. */
-MUSTCHECK const struct err *pushed_is_caught(struct deploy *,
-    int64_t project_id, const struct pushed *, bool *out);
 /* A branch is at another commit than at the last push that was delivered: does
  * what its event would have done, in a transaction, unless another process has
  * done it, or the commit is what was deployed last. `before` is the commit of the

@@ -154,6 +154,62 @@ branches_read(struct watched *w)
 	    &w->branches);
 }
 
+/* A commit that a branch leads to. */
+struct tip {
+	struct remote remote;
+	const struct access *access;
+	const char *branch;
+	const char *commit_hash;
+	const char *message; /* NULL = unknown */
+};
+
+static const struct err *
+tip_ask(struct forge *forge, struct arena *a, const struct access_token *token,
+    void *context)
+{
+	struct tip *tip = context;
+	struct forge_page page = { .page = 1, .limit = 1 };
+	const struct forge_commit *newest;
+	struct forge_repo repo;
+	const struct err *e;
+	struct list list;
+
+	if ((e = remote_recall(forge, tip->access->db, a, &tip->remote,
+		 &repo)) != NULL ||
+	    (e = forge_repo_find(forge, a, token->text, &repo)) != NULL ||
+	    (e = forge_commits(forge, a, token->text, &repo, tip->branch, &page,
+		 &list)) != NULL)
+		return e;
+	newest = list.items;
+	if (list.n > 0 && str_eq(newest->hash, tip->commit_hash))
+		tip->message = newest->message;
+	return NULL;
+}
+
+/* The message of the commit, if the Git server has an API to ask for it. A push
+ * whose message is not known is deployed. */
+static const char *
+message_of(const struct watched *w, const struct pushed *push)
+{
+	struct tip tip = { .remote = { w->source->project_id,
+			       w->source->repository },
+		.access = w->access,
+		.branch = push->branch,
+		.commit_hash = push->commit_hash };
+	const struct err *e;
+
+	if (!remote_is_known(w->access->forge, w->a, w->source->repository))
+		return NULL;
+	forge_until(w->access->forge, time_mono_ms() + ONE_MS);
+	e = access_call(w->access, w->a, w->source->made_by.n, tip_ask, &tip);
+	forge_until(w->access->forge, 0);
+	if (e != NULL)
+		log_warn("project %lld: the message of %s is not known: %s",
+		    (long long)w->source->project_id, push->commit_hash,
+		    err_words(e));
+	return tip.message;
+}
+
 static const char *
 commit_of(const struct list *branches, const char *name)
 {
@@ -172,7 +228,7 @@ branch_compare(const struct watched *w, const struct push_head *head)
 {
 	struct deploy deploy = { .db = w->access->db,
 		.settings = &w->d->settings };
-	const struct pushed push = { .branch = head->branch,
+	struct pushed push = { .branch = head->branch,
 		.commit_hash = commit_of(&w->branches, head->branch),
 		.before = head->commit_hash,
 		.reader = w->source->made_by,
@@ -183,6 +239,7 @@ branch_compare(const struct watched *w, const struct push_head *head)
 	if (push.commit_hash == NULL ||
 	    str_eq(push.commit_hash, head->commit_hash))
 		return NULL;
+	push.commit_message = message_of(w, &push);
 	e = pushed_catch_up(&deploy, head->project_id, &push, w->d->name,
 	    &made);
 	if (e == NULL && made > 0)

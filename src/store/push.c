@@ -72,6 +72,30 @@ static const struct stmt forget = {
 	.sql = "DELETE FROM push_head WHERE project_id = ?",
 	.args = project_args,
 };
+#define G(m) FIELD(struct push_caught, m, 0)
+static const struct field caught_args[] = { G(deployment_id), G(project_id),
+	G(branch), G(commit_hash), FIELD_END };
+static const struct stmt caught_put = {
+	.name = "push_caught_put",
+	.sql = "INSERT INTO push_caught (deployment_id, project_id, branch,"
+	       " commit_hash) VALUES (?, ?, ?, ?)",
+	.args = caught_args,
+};
+static const struct field caught_of_args[] = { H(project_id), H(commit_hash),
+	H(branch), FIELD_END };
+static const struct field caught_row[] = { G(deployment_id), G(trigger_key),
+	FIELD_END };
+static const struct stmt caught_of = {
+	.name = "push_caught_of",
+	.sql = "SELECT c.deployment_id, d.trigger_key FROM push_caught c"
+	       " JOIN deployment d ON d.id = c.deployment_id"
+	       " WHERE c.project_id = ? AND c.commit_hash = ?"
+	       " AND c.branch = ?",
+	.args = caught_of_args,
+	.row = caught_row,
+	.rowsize = sizeof(struct push_caught),
+};
+
 struct current {
 	const char *reason; /* reason of deployments that do not count */
 	int64_t project_id;
@@ -148,7 +172,8 @@ static const struct stmt looked = {
 };
 
 static const struct stmt *const push_stmts[] = { &older, &put, &find, &heads,
-	&move, &forget, &current, &source_next, &before_mine, &looked, NULL };
+	&caught_put, &caught_of, &move, &forget, &current, &source_next,
+	&before_mine, &looked, NULL };
 
 const struct store push_store = {
 	.stmts = push_stmts,
@@ -190,6 +215,19 @@ push_heads(struct db *db, struct arena *a, int64_t project_id, struct list *out)
 	const struct push_head args = { .project_id = project_id };
 
 	return db_rows(db, a, &heads, &args, out);
+}
+
+const struct err *
+push_caught_put(struct db *db, const struct push_caught *caught)
+{
+	return db_exec(db, &caught_put, caught, NULL);
+}
+
+const struct err *
+push_caught_of(struct db *db, struct arena *a, const struct push_head *head,
+    struct list *out)
+{
+	return db_rows(db, a, &caught_of, head, out);
 }
 
 const struct err *

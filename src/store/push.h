@@ -12,6 +12,15 @@ struct push_head {
 	bool caught_up; /* a runner found it; no event was delivered */
 };
 
+/* A deployment that a runner made of a push, for want of an event. */
+struct push_caught {
+	int64_t deployment_id;
+	int64_t project_id;
+	const char *branch;
+	const char *commit_hash;
+	const char *trigger_key;
+};
+
 /* A project whose branches may have moved. */
 struct push_source {
 	int64_t project_id;
@@ -40,6 +49,12 @@ MUSTCHECK const struct err *push_forget(struct db *, int64_t project_id);
 /* ERR_NOTFOUND if no push to the branch was ever delivered. */
 MUSTCHECK const struct err *push_head_find(struct db *, struct arena *,
     int64_t project_id, const char *branch, struct push_head *out);
+/* Inside the transaction that makes the deployment. */
+MUSTCHECK const struct err *push_caught_put(struct db *,
+    const struct push_caught *);
+/* Those of a commit of a branch: struct push_caught. */
+MUSTCHECK const struct err *push_caught_of(struct db *, struct arena *,
+    const struct push_head *, struct list *out);
 /* All of a project. */
 MUSTCHECK const struct err *push_heads(struct db *, struct arena *,
     int64_t project_id, struct list *out);

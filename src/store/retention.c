@@ -115,18 +115,19 @@ DROP(log_chunk);
 DROP(deployment_step);
 DROP(deployment_wait);
 DROP(commit_status);
+DROP(push_caught);
 static const struct stmt drop_deployment = {
 	.name = "retention_deployment",
 	.sql = "DELETE FROM deployment WHERE id = ?",
 	.args = id_args,
 };
 static const struct stmt *const drops[] = { &drop_log_chunk,
-	&drop_deployment_step, &drop_deployment_wait, &drop_commit_status,
+	&drop_deployment_step, &drop_deployment_wait, &drop_commit_status, &drop_push_caught,
 	&drop_deployment };
 
 static const struct stmt *const retention_stmts[] = { &sweep, &hold, &again,
 	&drop_log_chunk, &drop_deployment_step, &drop_deployment_wait,
-	&drop_commit_status, &drop_deployment, NULL };
+	&drop_commit_status, &drop_push_caught, &drop_deployment, NULL };
 
 const struct store retention_store = {
 	.stmts = retention_stmts,
