@@ -446,6 +446,9 @@ rejected("$_->[0] with the path $_->[1]", 'not_found', qr/is not on the Git serv
 	'c/d.git', "c/d\nx", 'c/d%2f', ''),
     ['git@localhost:a/b', '/c/d'];
 is(ask($conf, 'clone', $at, 'T')->{secret}, 'T', 'a token may be sent to its own server');
+is(ask($conf, 'clone', $at, 'T')->{user}, 'slipway', 'with the user name of the type');
+is(ask(conf_for($f, token_user => 'deploy'), 'clone', $at, 'T')->{user}, 'deploy',
+    'or with that of token_user');
 rejected("a token for $_", 'not_found', qr/is not on the Git server/, $conf, 'clone', $_, 'T')
     for "http://$host/a/b", 'https://localhost/a/b', 'git@localhost:a/b', 'https://elsewhere.example.org/a/b',
     'ssh://localhost/a/b',

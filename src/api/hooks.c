@@ -465,6 +465,19 @@ static const char *const header_docs[HOOK__MAX] = {
 	[HOOK_FORGEJO_EVENT] = "Forgejo: name of the event.",
 	[HOOK_FORGEJO_DELIVERY] = "Forgejo: id of the delivery.",
 	[HOOK_FORGEJO_SIGNATURE] = "Forgejo: HMAC-SHA-256 of the body, in hex.",
+	[HOOK_GOGS_EVENT] = "Gogs: name of the event.",
+	[HOOK_GOGS_DELIVERY] = "Gogs: id of the delivery.",
+	[HOOK_GOGS_SIGNATURE] = "Gogs: HMAC-SHA-256 of the body, in hex.",
+	[HOOK_SOFT_EVENT] = "soft-serve: name of the event.",
+	[HOOK_SOFT_DELIVERY] = "soft-serve: id of the delivery.",
+	[HOOK_SOFT_SIGNATURE] =
+	    "soft-serve: sha256= followed by HMAC-SHA-256 of the body, in hex.",
+	[HOOK_SLIPWAY_EVENT] = "Hook for bare repositories: push.",
+	[HOOK_SLIPWAY_DELIVERY] =
+	    "Hook for bare repositories: id of the delivery.",
+	[HOOK_SLIPWAY_SIGNATURE] =
+	    "Hook for bare repositories: sha256= "
+	    "followed by HMAC-SHA-256 of the body, in hex.",
 	[HOOK_GITLAB_EVENT] = "GitLab: name of the event.",
 	[HOOK_GITLAB_TOKEN] = "GitLab: the secret itself.",
 	[HOOK_GITLAB_UUID] = "GitLab: id of the event.",

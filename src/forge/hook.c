@@ -29,6 +29,15 @@ const char *const hook_headers[HOOK__MAX] = {
 	[HOOK_FORGEJO_EVENT] = "X-Forgejo-Event",
 	[HOOK_FORGEJO_DELIVERY] = "X-Forgejo-Delivery",
 	[HOOK_FORGEJO_SIGNATURE] = "X-Forgejo-Signature",
+	[HOOK_GOGS_EVENT] = "X-Gogs-Event",
+	[HOOK_GOGS_DELIVERY] = "X-Gogs-Delivery",
+	[HOOK_GOGS_SIGNATURE] = "X-Gogs-Signature",
+	[HOOK_SOFT_EVENT] = "X-SoftServe-Event",
+	[HOOK_SOFT_DELIVERY] = "X-SoftServe-Delivery",
+	[HOOK_SOFT_SIGNATURE] = "X-SoftServe-Signature",
+	[HOOK_SLIPWAY_EVENT] = "X-Slipway-Event",
+	[HOOK_SLIPWAY_DELIVERY] = "X-Slipway-Delivery",
+	[HOOK_SLIPWAY_SIGNATURE] = "X-Slipway-Signature",
 	[HOOK_GITLAB_EVENT] = "X-Gitlab-Event",
 	[HOOK_GITLAB_TOKEN] = "X-Gitlab-Token",
 	[HOOK_GITLAB_UUID] = "X-Gitlab-Event-UUID",
@@ -46,6 +55,8 @@ const char *const hook_headers[HOOK__MAX] = {
 /* The members of a body. */
 struct push {
 	const char *ref;
+	const char
+	    *ref_type; /* of a new branch or tag, whose `ref` is a name */
 	const char *before;
 	const char *after;
 	const char *head_id;
@@ -71,6 +82,27 @@ static const struct json_path gitea_paths[] = {
 	P(forced, "forced"),
 	JSON_PATH_END,
 };
+/* Gogs has no push event for tags: the event of a new tag names its commit. */
+static const struct json_path gogs_paths[] = {
+	P(ref, "ref"),
+	P(ref_type, "ref_type"),
+	P(before, "before"),
+	P(after, "after"),
+	P(head_id, "sha"),
+	P(repo_id, "repository.id"),
+	P(repo_path, "repository.full_name"),
+	P(pusher, "sender.login"),
+	JSON_PATH_END,
+};
+static const struct json_path soft_paths[] = {
+	P(ref, "ref"),
+	P(before, "before"),
+	P(after, "after"),
+	P(repo_id, "repository.id"),
+	P(repo_path, "repository.name"),
+	P(pusher, "sender.username"),
+	JSON_PATH_END,
+};
 static const struct json_path gitlab_paths[] = {
 	P(ref, "ref"),
 	P(before, "before"),
@@ -84,7 +116,8 @@ static const struct json_path gitlab_paths[] = {
 };
 
 /* The kind of server, by a header that only it sends. Forgejo and Gitea also
- * send GitHub's headers, so they come first. */
+ * send the headers of Gogs and GitHub, and Gogs those of GitHub, so they come in
+ * this order. */
 static const struct kind {
 	const char *name;
 	enum hook_header event;
@@ -102,6 +135,16 @@ static const struct kind {
 	{ "gitea", HOOK_GITEA_EVENT, "push", NULL,
 	    { HOOK_GITEA_DELIVERY, HOOK_GITEA_DELIVERY, HOOK_GITEA_DELIVERY },
 	    HOOK_GITEA_SIGNATURE, gitea_paths, NULL },
+	{ "gogs", HOOK_GOGS_EVENT, "push", "create",
+	    { HOOK_GOGS_DELIVERY, HOOK_GOGS_DELIVERY, HOOK_GOGS_DELIVERY },
+	    HOOK_GOGS_SIGNATURE, gogs_paths, "commits" },
+	{ "soft-serve", HOOK_SOFT_EVENT, "push", NULL,
+	    { HOOK_SOFT_DELIVERY, HOOK_SOFT_DELIVERY, HOOK_SOFT_DELIVERY },
+	    HOOK_SOFT_SIGNATURE, soft_paths, "commits" },
+	{ "git", HOOK_SLIPWAY_EVENT, "push", NULL,
+	    { HOOK_SLIPWAY_DELIVERY, HOOK_SLIPWAY_DELIVERY,
+		HOOK_SLIPWAY_DELIVERY },
+	    HOOK_SLIPWAY_SIGNATURE, gitea_paths, NULL },
 	{ "gitlab", HOOK_GITLAB_EVENT, "Push Hook", "Tag Push Hook",
 	    { HOOK_WEBHOOK_ID, HOOK_IDEMPOTENCY_KEY, HOOK_GITLAB_UUID },
 	    HOOK_GITLAB_TOKEN, gitlab_paths, "commits" },
@@ -126,8 +169,9 @@ bool
 hook_is_signed(const char *const header[HOOK__MAX])
 {
 	static const enum hook_header any[] = { HOOK_GITEA_SIGNATURE,
-		HOOK_FORGEJO_SIGNATURE, HOOK_GITLAB_TOKEN, HOOK_HUB_SIGNATURE,
-		HOOK_WEBHOOK_SIGNATURE };
+		HOOK_FORGEJO_SIGNATURE, HOOK_GOGS_SIGNATURE,
+		HOOK_SOFT_SIGNATURE, HOOK_SLIPWAY_SIGNATURE, HOOK_GITLAB_TOKEN,
+		HOOK_HUB_SIGNATURE, HOOK_WEBHOOK_SIGNATURE };
 	size_t i;
 
 	for (i = 0; i < sizeof(any) / sizeof(any[0]); i++)
@@ -175,7 +219,8 @@ hook_open(struct arena *a, const char *const header[HOOK__MAX],
 	if (k == kinds + KINDS)
 		return err_public(ERR_BAD_REQUEST,
 		    "No header identifies the Git server (X-Gitea-Event, "
-		    "X-Gitlab-Event, X-GitHub-Event).");
+		    "X-Gitlab-Event, X-GitHub-Event, X-Gogs-Event, "
+		    "X-SoftServe-Event, X-Slipway-Event).");
 	out->kind = k->name;
 	out->event = arena_strdup(a, header[k->event]);
 	out->push = strcmp(out->event, k->push) == 0 ||
@@ -292,6 +337,12 @@ body_pick(struct arena *a, const struct kind *k, const char *body, size_t len,
 		rest = strchr(e->detail + strlen("The "), ' ');
 		return err_public(ERR_BAD_REQUEST, "The body%s",
 		    rest != NULL ? rest : " is not a push event.");
+	}
+	if (out->ref != NULL && out->ref_type != NULL) {
+		out->ref = arena_printf(a, "%s%s",
+		    strcmp(out->ref_type, "tag") == 0 ? TAGS : "created ",
+		    out->ref);
+		out->after = out->head_id;
 	}
 	if (out->ref == NULL || out->after == NULL || out->repo_path == NULL ||
 	    !is_hash(out->after))

@@ -17,6 +17,15 @@ enum hook_header {
 	HOOK_FORGEJO_EVENT,     /* X-Forgejo-Event */
 	HOOK_FORGEJO_DELIVERY,  /* X-Forgejo-Delivery */
 	HOOK_FORGEJO_SIGNATURE, /* X-Forgejo-Signature */
+	HOOK_GOGS_EVENT,        /* X-Gogs-Event */
+	HOOK_GOGS_DELIVERY,     /* X-Gogs-Delivery */
+	HOOK_GOGS_SIGNATURE,    /* X-Gogs-Signature */
+	HOOK_SOFT_EVENT,        /* X-SoftServe-Event */
+	HOOK_SOFT_DELIVERY,     /* X-SoftServe-Delivery */
+	HOOK_SOFT_SIGNATURE,    /* X-SoftServe-Signature */
+	HOOK_SLIPWAY_EVENT,     /* X-Slipway-Event: src/forge/post-receive.in */
+	HOOK_SLIPWAY_DELIVERY,  /* X-Slipway-Delivery */
+	HOOK_SLIPWAY_SIGNATURE, /* X-Slipway-Signature */
 	HOOK_GITLAB_EVENT,      /* X-Gitlab-Event */
 	HOOK_GITLAB_TOKEN,      /* X-Gitlab-Token */
 	HOOK_GITLAB_UUID,       /* X-Gitlab-Event-UUID */
@@ -39,7 +48,7 @@ enum hook_signing {
 
 /* The content of the headers. */
 struct hook_envelope {
-	const char *kind; /* gitea, gitlab, github */
+	const char *kind; /* gitea, gogs, soft-serve, git, gitlab, github */
 	const char *event;
 	bool push; /* push of a branch or tag; otherwise there is nothing to
 		    * do */

@@ -143,7 +143,8 @@ forge_clone_with(const struct forge *f, struct arena *a, const char *repository,
 	if (!read_plain(f->server, &server) || !read_plain(repository, &ad) ||
 	    !address_same_origin(&server, &ad) || below(&server, &ad) == NULL)
 		return elsewhere();
-	out->user = f->ops->clone_user;
+	out->user = f->settings->token_user != NULL ? f->settings->token_user :
+						      f->ops->clone_user;
 	out->secret = arena_strdup(a, access);
 	return NULL;
 }

@@ -24,7 +24,7 @@
 #define REQ_EVENT_MAX ((size_t)32 << 20)   /* signed push event */
 #define REQ_IDS 2                          /* {…} in one path */
 #define REQ_PARAMS 12                      /* query parameters of one route */
-#define REQ_SENT 24    /* headers of a resource that has some */
+#define REQ_SENT 32    /* headers of a resource that has some */
 #define REQ_HEADERS 12 /* headers that one response may add */
 
 struct scoreboard;
