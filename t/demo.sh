@@ -664,9 +664,31 @@ watch_demo() {
 	done
 }
 
-# With an invalid configuration, nothing is reloaded.
+# How often the dispatcher, which reloads last, has read the configuration again.
+reloads() {
+	grep -c 'slipway-dispatch.* configuration read again' "$logs/runner.log" || true
+}
+
+children() {
+	cat "/proc/$1/task/$1/children"
+}
+
+# Whether one of these workers takes requests. A worker of nginx that shuts down
+# completes those that it has.
+serve_still() {
+	local pid
+	for pid in $1; do
+		if [ -s "/proc/$pid/cmdline" ] && ! grep -aq 'shutting down' "/proc/$pid/cmdline"; then
+			return 0
+		fi
+	done
+	return 1
+}
+
+# Returns when new requests and deployments have the new settings. With an invalid
+# configuration, nothing is reloaded.
 reload_demo() {
-	local name pid conf log=$logs/reload.log
+	local name pid conf old lines i log=$logs/reload.log
 	[ -f demo/place ] || die "no demo is running here: start one with ./bootstrap demo --detach"
 	exec 8>>demo/lock
 	flock -w 120 8 || die "a demo is starting here; try again"
@@ -680,10 +702,23 @@ reload_demo() {
 		tail -n 5 "$log" >&2
 		die "nothing was reloaded: correct $place/etc, then run ./bootstrap demo --reload again"
 	fi
+	old=
+	for name in api nginx; do
+		read -r pid _ <"$place/run/$name.pid"
+		old+=" $(children "$pid")"
+	done
+	lines=$(reloads)
 	for name in api runner nginx; do
 		read -r pid _ <"$place/run/$name.pid"
 		kill -HUP "$pid"
 	done
+	for ((i = 0; i < 600; i++)); do
+		if [ "$(reloads)" -gt "$lines" ] && ! serve_still "$old"; then
+			break
+		fi
+		sleep 0.1
+	done
+	[ $i -lt 600 ] || say "after a minute, some processes still use the old configuration"
 	say "the demo has reloaded $place/etc; slipway-admin doctor reports:"
 	"$admin" -c "$conf" doctor || true
 }

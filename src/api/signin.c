@@ -17,7 +17,8 @@
  * state's hash, so that concurrent sign-ins do not conflict. */
 #define BROWSER_COOKIE "__Host-slipway-signin-"
 #define COOKIE_DIGITS 16
-#define BEGUN_MAX 8 /* pending sign-ins per browser */
+#define GIT_SERVER "X-Git-Server" /* its name, for the button to sign in */
+#define BEGUN_MAX 8               /* pending sign-ins per browser */
 /* Minimum time in ms that must be left for the Git server. The limit covers all
  * its requests and the wait for a worker, because the client must get a
  * response within ten seconds. */
@@ -177,6 +178,8 @@ api_auth_url(struct req *rq)
 	if (strcmp(rq->in[IN_METHOD], "HEAD") != 0 &&
 	    (e = signin_begin(rq, state, verifier)) != NULL)
 		return e;
+	answer_header(rq, GIT_SERVER, "%s",
+	    str_visible(rq->a, forge_title(rq->access->forge, rq->a)));
 	address.url = forge_authorize_url(rq->access->forge, rq->a, state,
 	    crypto_challenge(rq->a, verifier));
 	answer_item(rq, &login_address_shape, &address, 0);
@@ -387,7 +390,9 @@ static const struct route routes[] = {
 		"gitserver.redirect_uri with code and state, or, if the user "
 		"or the server rejects the sign-in, with error and "
 		"error_description; then show these and start again. HEAD "
-		"starts no sign-in: its status says whether GET can.",
+		"starts no sign-in: its status says whether GET can. The header "
+		"X-Git-Server names the Git server for people, as in Gitea "
+		"(git.example.org).",
 	    .out = &login_address_shape,
 	    .status = 200,
 	    .errors = route_limited },

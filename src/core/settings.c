@@ -174,10 +174,12 @@ const struct conf_key settings_keys[] = {
 	KEY(gitserver, token, C_STR, CONF_RELOAD | CONF_SECRET,
 	    .alias = "GITSERVER_TOKEN",
 	    .doc = "Access token of the service itself at the Git server."),
-	KEY(gitserver, token_user, C_STR, CONF_RELOAD,
+	KEY(gitserver, name, C_STR, CONF_RELOAD,
 	    .doc =
-		"User name that git sends with a token over https; default: "
-		"the one that the type needs."),
+		"Name of the server on the button to sign in; default: that of the type."),
+	KEY(gitserver, token_user, C_STR, CONF_RELOAD,
+	    .doc = "User name that git sends with a token over https; default: "
+		   "the one that the type needs."),
 	KEY(gitserver, api_url, C_STR, CONF_RELOAD,
 	    .doc =
 		"Address of the server's REST API; default: derived from url and type."),

@@ -60,6 +60,7 @@ struct settings_gitserver {
 	const char *client_secret;
 	const char *redirect_uri;
 	const char *token;
+	const char *name;       /* for people; NULL = the type's */
 	const char *token_user; /* NULL = the type's */
 	const char *api_url;    /* NULL = derived from the type */
 	const char *scopes;     /* requested at sign-in; NULL = the type's

@@ -104,6 +104,8 @@ int64_t forge_left(const struct forge *);
 /* "https://git.example.org", in lower case, without a trailing slash. Together
  * with the account id it identifies a person. */
 const char *forge_server(const struct forge *);
+/* "Gitea (git.example.org)", for people. */
+const char *forge_title(const struct forge *, struct arena *);
 /* Whether it has an API (type git has none). */
 bool forge_has_api(const struct forge *);
 

@@ -4,6 +4,7 @@
 
 const struct forge_ops forge_git = {
 	.name = "git",
+	.title = "Git",
 	.clone_user = "slipway",
 	.depth = 20,
 };

@@ -80,6 +80,7 @@ knows_skipped(const char *version)
 
 const struct forge_ops forge_gitea = {
 	.name = "gitea",
+	.title = "Gitea",
 	.api = "/api/v1",
 	.clone_user = "slipway",
 	.limit = "limit",

@@ -41,6 +41,7 @@ static const struct json_path commit[] = {
 
 const struct forge_ops forge_github = {
 	.name = "github",
+	.title = "GitHub",
 	.api = "/api/v3",
 	.cloud = "https://github.com",
 	.cloud_api = "https://api.github.com",

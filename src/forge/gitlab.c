@@ -73,6 +73,7 @@ knows_skipped(const char *version)
 
 const struct forge_ops forge_gitlab = {
 	.name = "gitlab",
+	.title = "GitLab",
 	.api = "/api/v4",
 	.clone_user = "oauth2",
 	.limit = "per_page",

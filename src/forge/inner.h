@@ -62,6 +62,7 @@ struct forge_oauth {
 
 struct forge_ops {
 	const char *name;
+	const char *title;     /* for people */
 	const char *api;       /* relative to the server's URL; NULL = no API */
 	const char *cloud;     /* host whose API is elsewhere... */
 	const char *cloud_api; /* ...at this URL */

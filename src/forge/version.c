@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: ISC */
-/* Versions of Git servers. */
+/* Versions and names of Git servers. */
 #include <string.h>
 
 #include "core/num.h"
 #include "forge/inner.h"
 
 #define DIGITS 8
+
+const char *
+forge_title(const struct forge *f, struct arena *a)
+{
+	const char *name = f->settings->name;
+	struct address ad;
+
+	if (name == NULL)
+		name = f->ops->title;
+	if (!address_read(f->server, &ad))
+		return name;
+	return arena_printf(a, "%s (%.*s)", name, (int)(ad.path - ad.host),
+	    ad.host);
+}
 
 bool
 forge_version_read(const char *version, int64_t number[FORGE_VERSION])

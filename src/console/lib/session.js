@@ -59,14 +59,17 @@ export function onSignIn(handler) {
 	return () => tabs.removeEventListener('message', handler);
 }
 
-/** Whether a user can sign in by the Git server. */
-export async function gitServerSignsIn() {
+/**
+ * The name of the Git server by which a user can sign in; '' if it is not known, null
+ * if a user cannot.
+ */
+export async function gitServerName() {
 	try {
-		await request('HEAD', '/auth/url', { quiet: true });
-		return true;
+		const { headers } = await request('HEAD', '/auth/url', { quiet: true });
+		return headers.get('X-Git-Server') ?? '';
 	} catch (error) {
 		// When too many sign-ins begin, one of the next can.
-		return error instanceof Problem && error.status === 429;
+		return error instanceof Problem && error.status === 429 ? '' : null;
 	}
 }
 

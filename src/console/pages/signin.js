@@ -6,7 +6,7 @@ import { Problem } from '../lib/api.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { hrefWithin, replace } from '../lib/router.js';
-import { completeSignIn, gitServerSignsIn, signInByGitServer, signInByToken } from '../lib/session.js';
+import { completeSignIn, gitServerName, signInByGitServer, signInByToken } from '../lib/session.js';
 import { mark } from '../lib/status.js';
 import { toast } from '../lib/toast.js';
 import { t } from '../texts.js';
@@ -19,9 +19,9 @@ import { t } from '../texts.js';
  * @param {string} next the page to return to from the Git server
  */
 export function ways(done, next) {
-	const git = el('div', { class: 'ways', hidden: true },
-		el('button', { class: 'primary wide', type: 'button', onclick: () =>
-			signInByGitServer(next).catch((error) => toast(error.message, 'bad')) }, t.signIn.git),
+	const go = el('button', { class: 'primary wide', type: 'button', onclick: () =>
+		signInByGitServer(next).catch((error) => toast(error.message, 'bad')) });
+	const git = el('div', { class: 'ways', hidden: true }, go,
 		el('p', { class: 'or' }, t.signIn.or));
 	const token = form({ id: 'sign-in', label: t.signIn.token, submit: t.signIn.submit, tone: 'wide',
 		fields: [{ name: 'token', label: t.signIn.token, type: 'password', required: true,
@@ -30,10 +30,11 @@ export function ways(done, next) {
 			await signInByToken(values.token.trim());
 			done();
 		} });
-	gitServerSignsIn().then((can) => {
-		git.hidden = !can;
+	gitServerName().then((name) => {
+		git.hidden = name === null;
+		go.textContent = t.signIn.git(name ?? '');
 		// The only way is the main one.
-		token.querySelector('button')?.classList.toggle('primary', !can);
+		token.querySelector('button')?.classList.toggle('primary', name === null);
 	});
 	return el('div', { class: 'ways' }, git, token);
 }

@@ -5,7 +5,8 @@ export const people = {
 	signIn: {
 		title: 'Sign in',
 		lead: 'Continuous deployment from your own Git server.',
-		git: 'Continue with the Git server',
+		/** @param {string} name '' if it is not known */
+		git: (name) => `Sign in with ${name === '' ? 'the Git server' : name}`,
 		or: 'or',
 		token: 'API token',
 		tokenHint: 'Created under “Your account”, or with slipway-admin token add USER.',
