@@ -55,6 +55,8 @@ $api->reload or die 'the workers were not replaced';
 my $b = browser();
 $got = $none->head('/api/auth/url');
 is($got->{status}, 200, 'HEAD /api/auth/url says that signing in works');
+like($got->{headers}{'x-git-server'}, qr/^Gitea \(localhost:\d+\)$/,
+    'HEAD /api/auth/url names the Git server');
 is($db->sql('SELECT COUNT(*) FROM signin'), 0, 'HEAD /api/auth/url starts no sign-in');
 is($got->{headers}{'set-cookie'}, undef, 'HEAD /api/auth/url sets no cookie');
 $got = $b->visit('GET', '/api/auth/url');

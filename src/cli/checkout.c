@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 #include "cli/checkout.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/child.h"
 #include "core/address.h"
 #include "core/num.h"
 #include "core/str.h"
 
+#define ADDRESS_MAX 4096
 #define OUTPUT_MAX ((size_t)64 << 10)
 
 /* The first line that git prints with these arguments, and three more NULLs at
@@ -78,27 +81,62 @@ plain_length(const char *path)
 
 	while (len > 0 && path[len - 1] == '/')
 		len--;
-	if (len >= 4 && strncmp(path + len - 4, ".git", 4) == 0)
+	if (len >= 4 && strncasecmp(path + len - 4, ".git", 4) == 0)
 		len -= 4;
 	while (len > 0 && path[len - 1] == '/')
 		len--;
 	return len;
 }
 
-bool
+/* Reads the address of a remote, which git takes with a user and a password, and
+ * over SSH without a user. */
+static bool
+remote_parse(const char *text, char room[ADDRESS_MAX], struct address *out)
+{
+	const char *path = strstr(text, "://"), *rest = text, *at;
+	size_t kept = 0;
+
+	if (path != NULL && strncmp(text, "file:", strlen("file:")) != 0) {
+		path += strlen("://");
+		at = memrchr(path, '@', strcspn(path, "/?#"));
+		if (at != NULL) {
+			kept = (size_t)(path - text);
+			rest = at + 1;
+		}
+	} else if (path == NULL && strchr(text, '@') == NULL &&
+	    text[strcspn(text, ":/")] == ':') {
+		kept = strlen("git@");
+		text = "git@";
+	}
+	if (kept == 0)
+		return address_read(text, out);
+	if (kept + strlen(rest) >= ADDRESS_MAX)
+		return false;
+	(void)memcpy(room, text, kept);
+	(void)memcpy(room + kept, rest, strlen(rest) + 1);
+	return address_read(room, out);
+}
+
+enum checkout_same
 checkout_same_repository(const char *one, const char *two)
 {
+	char room[2][ADDRESS_MAX];
 	struct address a, b;
 	size_t len;
 
-	if (one == NULL || two == NULL || !address_read(one, &a) ||
-	    !address_read(two, &b))
-		return false;
+	if (one == NULL || two == NULL || !remote_parse(one, room[0], &a) ||
+	    !remote_parse(two, room[1], &b))
+		return CHECKOUT_OTHER;
 	if (address_is_local(&a) != address_is_local(&b) ||
 	    (!address_is_local(&a) && !address_same_host(&a, &b)))
-		return false;
+		return CHECKOUT_OTHER;
 	a.path += strspn(a.path, "/");
 	b.path += strspn(b.path, "/");
 	len = plain_length(a.path);
-	return len == plain_length(b.path) && strncmp(a.path, b.path, len) == 0;
+	if (len != plain_length(b.path) ||
+	    strncasecmp(a.path, b.path, len) != 0)
+		return CHECKOUT_OTHER;
+	if (strncmp(a.path, b.path, len) == 0)
+		return CHECKOUT_SAME;
+	return address_is_local(&a) ? CHECKOUT_OTHER : CHECKOUT_SIMILAR;
 }

@@ -19,7 +19,13 @@ struct checkout {
 
 /* ERR_NOTFOUND outside a checkout, or without git. */
 MUSTCHECK const struct err *checkout_read(struct arena *, struct checkout *out);
-/* Whether two addresses are of the same repository, in whatever form. */
-bool checkout_same_repository(const char *, const char *);
+enum checkout_same {
+	CHECKOUT_OTHER,
+	CHECKOUT_SIMILAR, /* the paths differ in case, as some servers allow */
+	CHECKOUT_SAME,
+};
+/* Whether two addresses are of the same repository, in whatever form, with or
+ * without a user and a password. */
+enum checkout_same checkout_same_repository(const char *, const char *);
 
 #endif

@@ -118,6 +118,7 @@ static const struct err *
 project_here(struct client *c, const struct list *list, struct named *out)
 {
 	const struct named *n = list->items;
+	enum checkout_same same;
 	struct checkout here;
 	const struct err *e;
 	size_t i, found = 0;
@@ -125,10 +126,13 @@ project_here(struct client *c, const struct list *list, struct named *out)
 	if ((e = checkout_read(c->a, &here)) != NULL)
 		return err_public(ERR_NOTFOUND,
 		    "%s: name the project with --project", err_words(e));
-	for (i = 0; i < list->n; i++)
-		if (checkout_same_repository(n[i].repository, here.address) &&
-		    found++ == 0)
-			*out = n[i];
+	/* on servers that tell cases apart, there may be both */
+	for (same = CHECKOUT_SAME; found == 0 && same > CHECKOUT_OTHER; same--)
+		for (i = 0; i < list->n; i++)
+			if (checkout_same_repository(n[i].repository,
+				here.address) == same &&
+			    found++ == 0)
+				*out = n[i];
 	if (found == 1)
 		return NULL;
 	if (found > 1)

@@ -328,6 +328,9 @@ store(const struct finder *f)
 	else
 		e = remote_store(f->access.forge, f->access.db, &f->remote,
 		    &f->found);
+	if (e == NULL)
+		e = remote_follow(f->access.forge, f->access.db, f->d->a,
+		    &f->remote, &f->found, f->d->name);
 	if (e != NULL)
 		log_err(e, "the number of a repository");
 }

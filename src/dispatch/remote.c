@@ -3,6 +3,8 @@
 
 #include <strings.h>
 
+#include "core/log.h"
+#include "core/str.h"
 #include "store/gitrepo.h"
 
 bool
@@ -58,4 +60,23 @@ remote_address(const struct forge *forge, struct arena *a,
 	    forge_repo_at(forge, a, repository, path, &fresh) != NULL)
 		return repository;
 	return fresh;
+}
+
+const struct err *
+remote_follow(const struct forge *forge, struct db *db, struct arena *a,
+    const struct remote *remote, const struct forge_repo *repo,
+    const char *runner)
+{
+	const char *address = remote_address(forge, a, remote->repository,
+	    repo->path);
+	const struct git_repo row = { .project_id = remote->project_id,
+		.server = forge_server(forge),
+		.repository = remote->repository,
+		.repo_id = repo->id };
+
+	if (str_eq(address, remote->repository))
+		return NULL;
+	log_info("project %lld: its repository %s is now %s",
+	    (long long)remote->project_id, remote->repository, address);
+	return gitrepo_follow(db, &row, address, runner);
 }

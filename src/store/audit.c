@@ -49,7 +49,7 @@ static const struct field audit_fields[] = {
 	R(action, 0,
 	    .doc = "Id of the operation in this document, or a command of "
 		   "slipway-admin; of a runner fireSchedule, catchUp, "
-		   "expireLock or endDeployment."),
+		   "followRepository, expireLock or endDeployment."),
 	R(object_type, 0, .values = objects, .named = "AuditObject",
 	    .doc = "Type of the changed object."),
 	R(object_id, FIELD_NULL, .doc = "Id of the changed object."),

@@ -2,6 +2,7 @@
 #include "store/gitrepo.h"
 
 #include "core/str.h"
+#include "store/audit.h"
 #include "store/store.h"
 
 #define SMALL_ARENA ((size_t)16 << 10)
@@ -139,7 +140,41 @@ static const struct stmt forget = {
 	.args = forget_args,
 };
 
+struct moved {
+	int64_t project_id;
+	const char *server;
+	const char *repository;
+	const char *repo_id;
+	const char *address;
+	const char *runner;
+};
+#define M(m) FIELD(struct moved, m, 0)
+static const struct field follow_args[] = { M(server), M(repo_id), M(address),
+	M(address), M(project_id), M(repository), FIELD_END };
+static const struct stmt follow = {
+	.name = "gitrepo_follow",
+	.sql = "UPDATE project p JOIN git_repo g ON g.project_id = p.id"
+	       " AND g.server = ? AND g.repository = p.repository"
+	       " AND g.repo_id = ? SET p.repository = ?, g.repository = ?,"
+	       " p.updated_at = NOW(3)"
+	       " WHERE p.id = ? AND p.repository = ? AND p.valid = 1",
+	.args = follow_args,
+};
+static const struct field note_args[] = { M(runner), M(project_id),
+	M(project_id), M(repository), M(address), FIELD_END };
+static const struct stmt follow_note = {
+	.name = "gitrepo_follow_note",
+	.sql = "INSERT INTO audit (username, via, action, object_type,"
+	       " object_id, project_id, changes) VALUES (?, '" AUDIT_RUNNER
+	       "', 'followRepository', 'project', ?, ?,"
+	       " JSON_ARRAY(JSON_OBJECT('name', 'repository', 'from', ?,"
+	       " 'to', ?)))",
+	.args = note_args,
+};
+
 static const struct stmt *const gitrepo_stmts[] = {
+	&follow,
+	&follow_note,
 	&find,
 	&put,
 	&forget,
@@ -221,6 +256,33 @@ gitrepo_set_by(struct db *db, int64_t project_id, int64_t user_id)
 		.project_id = project_id };
 
 	return db_exec(db, &set_by, &args, NULL);
+}
+
+static const struct err *
+follow_body(struct db *db, void *context)
+{
+	const struct moved *moved = context;
+	const struct err *e;
+	struct db_done done;
+
+	if ((e = db_exec(db, &follow, moved, &done)) != NULL ||
+	    done.affected == 0)
+		return e;
+	return db_exec(db, &follow_note, moved, NULL);
+}
+
+const struct err *
+gitrepo_follow(struct db *db, const struct git_repo *repo, const char *address,
+    const char *runner)
+{
+	struct moved moved = { .project_id = repo->project_id,
+		.server = repo->server,
+		.repository = repo->repository,
+		.repo_id = repo->repo_id,
+		.address = address,
+		.runner = runner };
+
+	return db_transaction(db, follow_body, &moved);
 }
 
 const struct err *

@@ -57,6 +57,10 @@ MUSTCHECK const struct err *gitrepo_setter(struct db *, struct arena *,
 /* Inside the transaction that changes it: records who sets the repository. */
 MUSTCHECK const struct err *gitrepo_set_by(struct db *, int64_t project_id,
     int64_t user_id);
+/* The repository was renamed or transferred: the project gets its new address,
+ * unless its address has changed, too. The audit log names the runner. */
+MUSTCHECK const struct err *gitrepo_follow(struct db *, const struct git_repo *,
+    const char *address, const char *runner);
 /* Forgets the id; the next request finds the repository by its URL. */
 MUSTCHECK const struct err *gitrepo_forget(struct db *, int64_t project_id);
 

@@ -23,7 +23,8 @@ our %value = (status => "'pending'", username => "'user7'", name => "'project7'"
 	offset => 40, role => "'viewer'", key => "'7'", idempotency_key => "'7'",
 	request_hash => "SHA2(7, 256)", delivery_hash => "SHA2(7, 256)",
 	ids => "'[1,2,3]'", events => "'[\"failed\"]'", trigger => "'retry'", days => 90, start => 100,
-	position => 1, tag => "'v7'");
+	position => 1, tag => "'v7'", repository => "'https://example.org/a/b'",
+	server => "'https://git.example.org'", repo_id => "'7'");
 my %user_status = map { $_ => "'active'" } qw(status status[0] status[1]);
 sub _literal {
 	my ($statement, $arg) = @_;
