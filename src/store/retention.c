@@ -122,8 +122,8 @@ static const struct stmt drop_deployment = {
 	.args = id_args,
 };
 static const struct stmt *const drops[] = { &drop_log_chunk,
-	&drop_deployment_step, &drop_deployment_wait, &drop_commit_status, &drop_push_caught,
-	&drop_deployment };
+	&drop_deployment_step, &drop_deployment_wait, &drop_commit_status,
+	&drop_push_caught, &drop_deployment };
 
 static const struct stmt *const retention_stmts[] = { &sweep, &hold, &again,
 	&drop_log_chunk, &drop_deployment_step, &drop_deployment_wait,
