@@ -15,7 +15,8 @@ my $repo = tempdir() . '/repo';
 sub git_in {
 	my ($dir, $script) = @_;
 	my ($status, $out, $err) = run_cmd({ cwd => $dir,
-	    env => { GIT_CONFIG_GLOBAL => '/dev/null', GIT_ALLOW_PROTOCOL => 'file' } },
+	    env => { GIT_CONFIG_GLOBAL => '/dev/null', GIT_CONFIG_NOSYSTEM => 1,
+	GIT_ALLOW_PROTOCOL => 'file' } },
 		'bash', '-ec',
 		'export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a '
 		    . 'GIT_COMMITTER_EMAIL=a@example.org;' . $script);
@@ -79,11 +80,12 @@ ok(!-e "$shared/link", 'files of newer commits are removed');
 $job = deploy(branch => 'main', commit => substr $second, 0, 10);
 like(checked($job), qr/^main\n$second\n/, 'a short hash is enough');
 $job = deploy(branch => 'main', commit => $feature);
-like(checked($job), qr/^main\n$feature\n/, 'a commit of another branch is checked out');
+like(checked($job), qr/^-\n$feature\n/,
+    'a commit of another branch is checked out, without the name of the branch');
 git_in($repo, 'git checkout -q main; git checkout -q --detach; echo lost >file; git commit -qam lost');
 my $lost = git_in($repo, 'git rev-parse HEAD; git checkout -q main');
 $job = deploy(commit => $lost, branch => 'main');
-like(checked($job), qr/^main\n$lost\nlost$/, 'a commit on no branch is checked out if the server offers it');
+like(checked($job), qr/^-\n$lost\nlost$/, 'a commit on no branch is checked out if the server offers it');
 git_in($repo, 'git -c gc.auto=0 commit -q --amend -m "second again"');
 my $amended = git_in($repo, 'git rev-parse HEAD');
 $job = deploy(branch => 'main');

@@ -156,7 +156,10 @@ checked_out(struct arena *a, const struct record *r, struct outcome *out)
 
 	if (split(a, r->value, "\n", 3, words) < 2)
 		return malformed(r);
-	out->workspace.branch = text_or_none(a, words[0], BRANCH_MAX);
+	out->workspace.is_elsewhere = str_eq(words[0], SPOOL_ELSEWHERE);
+	out->workspace.branch = out->workspace.is_elsewhere ?
+	    NULL :
+	    text_or_none(a, words[0], BRANCH_MAX);
 	out->workspace.hash = text_or_none(a, words[1], HASH_MAX);
 	out->workspace.message = text_clean(a, words[2] == NULL ? "" : words[2],
 	    MESSAGE_MAX);
@@ -289,8 +292,8 @@ record_store(struct dispatch *d, const struct task *t, const struct record *r,
 			return e;
 		d->events |= EVENT_STATUS;
 		return queue_commit(d->db, t->run.id, t->run.epoch,
-		    seen.workspace.branch, seen.workspace.hash,
-		    seen.workspace.message);
+		    seen.workspace.is_elsewhere ? "" : seen.workspace.branch,
+		    seen.workspace.hash, seen.workspace.message);
 	}
 	if (strcmp(r->name, names[R_COMMITS_SEEN]) == 0)
 		return t->run.project == 0 ?

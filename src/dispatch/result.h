@@ -19,6 +19,7 @@ struct outcome {
 		const char *status; /* NULL = not reported */
 		bool dirty;
 		int64_t size;
+		bool is_elsewhere; /* the branch or tag lacks the commit */
 		const char *branch;
 		const char *hash;
 		const char *message;

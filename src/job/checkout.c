@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #define STAY_MS 30000
 #define REF CHECKOUT_REF
 #define OUTPUT_MAX CHECKOUT_OUTPUT
+#define SHALLOW ".git/shallow"
 
 /* Whether the files need no change at all. */
 static bool
@@ -58,6 +60,32 @@ describe(struct fetch *f, struct checkout *out)
 	return NULL;
 }
 
+/* The commit is not shown under the name of the branch or tag.  A rollback
+ * keeps the names of the deployment that it repeats: they had the commit then. */
+static void
+elsewhere_say(struct fetch *f, struct checkout *out)
+{
+	struct job *job = f->git.job;
+
+	if (job->spec.rollback_to != 0)
+		return;
+	job_log_say(&job->log,
+	    f->moved ? "==> commit %s is not on the %s" :
+		       "==> whether commit %s is on the %s is unknown",
+	    f->hash, fetch_title(f));
+	out->elsewhere = true;
+	job->spec.tag = NULL;
+}
+
+static bool
+is_shallow(void)
+{
+	struct stat st;
+
+	return fstatat(JOB_FD(WIRE_FD_WORKSPACE), SHALLOW, &st,
+		   AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 static const struct err *
 attempt(struct fetch *f, struct checkout *out)
 {
@@ -67,12 +95,13 @@ attempt(struct fetch *f, struct checkout *out)
 
 	f->hash = NULL;
 	f->fault = NULL;
-	f->moved = false;
+	f->moved = f->elsewhere = false;
 	if ((e = fetch_known(f, g->job->spec.commit, &f->hash)) != NULL ||
 	    g->end.how != RUN_EXITED)
 		return e;
 	if (f->hash == NULL) {
 		f->moved = true;
+		f->elsewhere = false;
 		if ((e = fetch_all(f)) != NULL || f->hash == NULL)
 			return e;
 	}
@@ -85,6 +114,12 @@ attempt(struct fetch *f, struct checkout *out)
 	}
 	out->branch = f->branch;
 	out->hash = f->hash;
+	if (f->elsewhere)
+		elsewhere_say(f, out);
+	if (f->moved && is_shallow())
+		job_log_say(&g->job->log,
+		    "==> warning: the repository is a shallow clone: its "
+		    "history is incomplete");
 	if ((e = describe(f, out)) != NULL || str_eq(f->hash, fetch_tip(f)))
 		return e;
 	if ((e = git_run(g, NULL, at)) != NULL || !git_done(g))
@@ -193,6 +228,17 @@ outcome(const struct fetch *f)
 					    CHECKOUT_TIMED_OUT;
 }
 
+/* Whether git says that the repository has another object format: the second
+ * text if the server, or ssh(1) on the way to it, knows only the first protocol. */
+static bool
+is_other_format(const struct fetch *f)
+{
+	const char *last = f->git.job->log.last;
+
+	return strstr(last, "mismatched algorithms") != NULL ||
+	    strstr(last, "not support this repository's object format") != NULL;
+}
+
 /* Tries with a new clone, in the object format of the repository. */
 static const struct err *
 attempt_anew(struct fetch *f, enum checkout_format format, struct checkout *out)
@@ -201,15 +247,14 @@ attempt_anew(struct fetch *f, enum checkout_format format, struct checkout *out)
 	const struct err *e;
 
 	f->how = WORKSPACE_NONE;
-	f->was.commit = "";
+	f->was.commit = f->was.ref = "";
 	f->was.flags = 0;
 	e = workspace_rebuild(&f->git, format);
 	if ((e != NULL && e->code != ERR_NOTFOUND) ||
 	    f->git.end.how != RUN_EXITED)
 		return e;
 	if ((e = attempt(f, out)) != NULL || out->message != NULL ||
-	    format == FORMAT_SHA256 ||
-	    strstr(f->git.job->log.last, "mismatched algorithms") == NULL)
+	    format == FORMAT_SHA256 || !is_other_format(f))
 		return e;
 	job_log_forget(&f->git.job->log);
 	f->branch = branch;
@@ -241,7 +286,7 @@ is_there(struct fetch *f, bool *out)
 	struct buf ignored;
 
 	*out = true;
-	if (strstr(f->git.job->log.last, "mismatched algorithms") != NULL)
+	if (is_other_format(f))
 		return NULL;
 	buf_init(&ignored, OUTPUT_MAX);
 	e = git_run(&f->git, &ignored, args);
@@ -316,13 +361,17 @@ state_report(struct fetch *f, struct checkout *out)
 		.commit = done         ? out->hash :
 		    anew || f->touched ? "" :
 					 f->was.commit,
+		.ref = done            ? f->elsewhere ? "" : fetch_ref(f) :
+		    anew || f->touched ? "" :
+					 f->was.ref,
 		.message = out->message };
 
 	if (f->how == WORKSPACE_UNKNOWN) /* its objects may be forged */
 		return;
-	if (done && is_unchanged(f)) {
-		out->seen = f->was.seen;
-		out->state = spec->objects;
+	if (done && is_unchanged(f) && !f->grown) {
+		out->seen = now.seen = f->was.seen;
+		now.flags = f->was.flags;
+		out->state = clone_state_write(f->a, &now);
 		return;
 	}
 	workspace_look(job, &now.seen);

@@ -5,7 +5,7 @@
 
 #include "job/job.h"
 
-#define GIT_ARGS 96
+#define GIT_ARGS 160
 
 /* State of one checkout. */
 struct git {

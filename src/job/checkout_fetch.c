@@ -35,12 +35,14 @@ fetch_ref(const struct fetch *f)
 	    arena_printf(f->a, "refs/heads/%s", f->branch);
 }
 
-/* "branch main", "tag v1". */
-static const char *
-ref_title(const struct fetch *f)
+const char *
+fetch_title(const struct fetch *f)
 {
-	return f->tag != NULL ? arena_printf(f->a, "tag %s", f->tag) :
-				arena_printf(f->a, "branch %s", f->branch);
+	if (f->tag != NULL)
+		return arena_printf(f->a, "tag %s", f->tag);
+	return f->branch[0] == '\0' ?
+	    "repository's HEAD" :
+	    arena_printf(f->a, "branch %s", f->branch);
 }
 
 /* Fetches one refspec, from the repository to REF or the ref it names. */
@@ -48,8 +50,9 @@ static const struct err *
 fetch(struct fetch *f, const char *refspec)
 {
 	const char *const args[] = { "fetch", "--no-tags", "--prune", "--force",
-		"--no-recurse-submodules", "--no-write-fetch-head", "--quiet",
-		"--", f->git.job->spec.repository, refspec, NULL };
+		"--no-recurse-submodules", "--no-write-fetch-head",
+		"--update-shallow", "--quiet", "--",
+		f->git.job->spec.repository, refspec, NULL };
 
 	return git_run(&f->git, NULL, args);
 }
@@ -134,7 +137,7 @@ supersede(struct fetch *f, const char *now)
 	f->fault = arena_printf(f->a,
 	    "The %s is now at commit %s, not at %s as in the push event. Retry "
 	    "the deployment to deploy that commit anyway.",
-	    ref_title(f), now, f->git.job->spec.commit);
+	    fetch_title(f), now, f->git.job->spec.commit);
 }
 
 /* Finds the commit that the fetched branch or tag is at. */
@@ -151,7 +154,7 @@ static void
 follow(struct fetch *f, const char *now)
 {
 	job_log_say(&f->git.job->log, "==> the %s has moved on to commit %s",
-	    ref_title(f), now);
+	    fetch_title(f), now);
 	f->hash = now;
 }
 
@@ -218,7 +221,7 @@ fetch_compare(struct fetch *f)
 	now = listed_read(f, &out, ref);
 	if (!commit_is_hash(now))
 		f->fault = arena_printf(f->a,
-		    "The repository has no %s any more.", ref_title(f));
+		    "The repository has no %s any more.", fetch_title(f));
 	else if (spec->commit == NULL || strcasecmp(now, spec->commit) == 0)
 		f->hash = now;
 	else
@@ -236,6 +239,7 @@ fetch_commit(struct fetch *f, const char *commit)
 	const bool full = strlen(commit) == 40 || strlen(commit) == 64;
 	const struct err *e;
 
+	f->grown = true;
 	if (full) {
 		if ((e = fetch(f,
 			 arena_printf(f->a, "+%s:refs/slipway/commit",
@@ -251,27 +255,35 @@ fetch_commit(struct fetch *f, const char *commit)
 	return git_done(&f->git) ? resolve(f, commit, &f->hash) : NULL;
 }
 
+/* Whether the history of REF has the commit. */
 static const struct err *
-is_contained(struct fetch *f, bool *out)
+is_ancestor(struct fetch *f, const char *hash, bool *out)
 {
-	const char *const args[] = { "merge-base", "--is-ancestor", f->hash,
-		REF, NULL };
+	const char *const args[] = { "merge-base", "--is-ancestor", hash, REF,
+		NULL };
 	const struct err *e;
-	const char *tagged;
 
-	if (f->tag != NULL) {
-		e = resolve(f, TAG_REF, &tagged);
-		*out = tagged != NULL && strcasecmp(tagged, f->hash) == 0;
-		return e;
-	}
 	e = git_run(&f->git, NULL, args);
 	*out = e == NULL && git_done(&f->git);
 	return e;
 }
 
-/* Rejects a commit that is not on the branch or not that of the tag: an
- * environment accepts branches and tags, and the name of one must not open it to
- * other commits. */
+/* Whether the fetched branch has the commit, or the tag is at it. */
+static const struct err *
+is_contained(struct fetch *f, bool *out)
+{
+	const struct err *e;
+	const char *now;
+
+	if ((e = tip_read(f, &now)) != NULL)
+		return e;
+	*out = str_eq(now, f->hash);
+	return *out || f->tag != NULL ? NULL : is_ancestor(f, f->hash, out);
+}
+
+/* A server may have commits that are on none of its branches, such as those of
+ * a fork, and must not show one under the name of a branch.  An environment that
+ * accepts certain branches and tags rejects it. */
 static const struct err *
 branch_check(struct fetch *f)
 {
@@ -281,10 +293,14 @@ branch_check(struct fetch *f)
 	if ((e = is_contained(f, &is_ours)) != NULL ||
 	    f->git.end.how != RUN_EXITED || is_ours)
 		return e;
+	if (f->git.job->spec.on_branch == 0) {
+		f->elsewhere = true;
+		return NULL;
+	}
 	f->fault = arena_printf(f->a,
 	    "Commit %s is not on the %s, and the environment accepts only "
 	    "certain %s.",
-	    f->hash, ref_title(f), f->tag != NULL ? "tags" : "branches");
+	    f->hash, fetch_title(f), f->tag != NULL ? "tags" : "branches");
 	f->hash = NULL;
 	return NULL;
 }
@@ -307,6 +323,7 @@ fetch_all(struct fetch *f)
 		     f->tag != NULL ? TAG_REF : REF))) != NULL ||
 	    !git_done(&f->git))
 		return e;
+	f->grown = f->tag == NULL && !str_eq(fetch_tip(f), before);
 	if (spec->commit == NULL)
 		return tip_read(f, &f->hash);
 	if (spec->head_only != 0 &&
@@ -321,7 +338,21 @@ fetch_all(struct fetch *f)
 	if (f->hash == NULL && f->git.end.how == RUN_EXITED)
 		f->fault = arena_printf(f->a,
 		    "Commit %s was not found in the repository.", spec->commit);
-	return f->hash != NULL && spec->on_branch != 0 ? branch_check(f) : NULL;
+	return f->hash != NULL && f->git.end.how == RUN_EXITED ?
+	    branch_check(f) :
+	    NULL;
+}
+
+/* Whether an earlier job saw that the branch or tag has the commit: what is in
+ * the history of a commit that is on a branch is on it, too. */
+static const struct err *
+is_seen(struct fetch *f, const char *commit, bool *out)
+{
+	*out = str_eq(f->was.ref, fetch_ref(f));
+	if (!*out || str_eq(f->was.commit, commit))
+		return NULL;
+	*out = f->tag == NULL;
+	return *out ? is_ancestor(f, commit, out) : NULL;
 }
 
 const struct err *
@@ -333,6 +364,7 @@ fetch_known(struct fetch *f, const char *commit, const char **out)
 	const size_t len = commit == NULL ? 0 : strlen(commit);
 	const struct err *e;
 	struct buf ignored;
+	bool seen;
 
 	*out = NULL;
 	if ((len != 40 && len != 64) || spec->head_only != 0 ||
@@ -341,12 +373,17 @@ fetch_known(struct fetch *f, const char *commit, const char **out)
 	    !str_eq(f->was.address, spec->repository) ||
 	    !str_eq(f->was.commit, fetch_tip(f)))
 		return NULL;
-	if (str_eq(f->was.commit, commit)) {
+	if (str_eq(f->was.commit, commit))
 		*out = f->was.commit;
-		return NULL;
-	}
-	if ((e = resolve(f, commit, out)) != NULL || *out == NULL)
+	else if ((e = resolve(f, commit, out)) != NULL || *out == NULL)
 		return e;
+	if ((e = is_seen(f, *out, &seen)) != NULL)
+		return e;
+	f->elsewhere = !seen;
+	if (!seen && spec->rollback_to == 0 && spec->offline == NULL)
+		*out = NULL;
+	if (*out == NULL || str_eq(f->was.commit, *out))
+		return NULL;
 	buf_init(&ignored, OUTPUT_MAX);
 	e = git_run(&f->git, &ignored, args);
 	buf_release(&ignored);

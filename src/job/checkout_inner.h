@@ -16,11 +16,13 @@ struct fetch {
 	const char *branch; /* "" = none */
 	const char *tag;    /* in place of the branch; NULL = none */
 	const char *hash;
-	const char *fault;      /* shown to the user */
-	bool superseded;        /* the reason for the failure */
-	bool touched;           /* the files are changing to `hash` */
-	bool moved;             /* the fetch may have written to the clone */
-	const char *before;     /* commit they were at, NULL = none */
+	const char *fault;  /* shown to the user */
+	bool superseded;    /* the reason for the failure */
+	bool elsewhere;     /* the branch or tag lacks the commit */
+	bool touched;       /* the files are changing to `hash` */
+	bool moved;         /* the fetch may have written to the clone */
+	bool grown;         /* it may have other objects than the commit's */
+	const char *before; /* commit they were at, NULL = none */
 	struct clone_state was; /* as the last job reported it */
 	enum workspace_how how; /* of the workspace that it left */
 };
@@ -28,6 +30,8 @@ struct fetch {
 /* The full name of the branch or tag at the repository; "HEAD" if there is
  * none. */
 const char *fetch_ref(const struct fetch *);
+/* It in words: "branch main", "tag v1". */
+const char *fetch_title(const struct fetch *);
 /* Four to 64 hexadecimal digits. */
 bool commit_is_hash(const char *text);
 /* The commit that CHECKOUT_REF names, read without git, in the arena; NULL if
@@ -36,8 +40,9 @@ const char *fetch_tip(const struct fetch *);
 /* Whether the clone has this commit and all that it consists of, so that the
  * server is not needed: `out` is its full hash or NULL.  It is NULL for a push
  * event, which may be outdated, for a request without a branch or tag, whose name
- * only the server has, and if the branch must contain the commit, which only the
- * server knows: an earlier job may have deployed it from another branch. */
+ * only the server has, and unless an earlier job saw on that branch or tag that
+ * it contains the commit.  A rollback was checked when the deployment that it
+ * repeats ran. */
 MUSTCHECK const struct err *fetch_known(struct fetch *, const char *commit,
     const char **out);
 /* Compares the commit of a push with its branch or tag, as the server lists them

@@ -153,6 +153,7 @@ checkout_rebuild(int at, const struct rebuild *r)
 {
 	const struct err *e;
 	const char *tip = "";
+	struct stat st;
 	bool objects;
 
 	if ((e = tree_remove(at, OLD)) != NULL)
@@ -164,7 +165,9 @@ checkout_rebuild(int at, const struct rebuild *r)
 		return e;
 	}
 	objects = is_dir(at, OLD "/objects") && is_dir(at, OLD "/refs") &&
-	    is_dir(at, OLD "/refs/slipway");
+	    is_dir(at, OLD "/refs/slipway") &&
+	    /* a list of commits without parents, which steps could write */
+	    fstatat(at, OLD "/shallow", &st, AT_SYMLINK_NOFOLLOW) == -1;
 	if (objects)
 		tip = hash_read(r->a, at, OLD "/refs/slipway/tip");
 	if (tip[0] == '\0')

@@ -222,6 +222,7 @@ const char *run_text(struct arena *, const struct run_end *);
 
 struct checkout {
 	const char *branch; /* "" for a tag, or if HEAD is not on a branch */
+	bool elsewhere;     /* the branch or tag does not have the commit */
 	const char *hash;
 	const char *message;
 	const char *stayed;  /* state of the workspace if the checkout failed:

@@ -235,8 +235,8 @@ clone_state_write(struct arena *a, const struct clone_state *state)
 	}
 	buf_init(&text, STATE_MAX);
 	seen_write(&text, &s.seen);
-	buf_printf(&text, "\n%lld %s\n%s\n%s", (long long)s.flags, s.commit,
-	    s.address, s.message);
+	buf_printf(&text, "\n%lld %s%s%s\n%s\n%s", (long long)s.flags, s.commit,
+	    s.ref[0] == '\0' ? "" : " ", s.ref, s.address, s.message);
 	out = text.overflow ? "" : arena_strdup(a, text.data);
 	buf_release(&text);
 	return out;
@@ -245,10 +245,11 @@ clone_state_write(struct arena *a, const struct clone_state *state)
 void
 clone_state_read(struct arena *a, const char *text, struct clone_state *out)
 {
-	char *rest, *seen, *line, *flags, *address;
+	char *rest, *seen, *line, *flags, *address, *commit;
 
 	*out = (struct clone_state){ .seen = { .objects = -1, .latest = -1 },
 		.commit = "",
+		.ref = "",
 		.address = "",
 		.message = "" };
 	if (text == NULL)
@@ -264,7 +265,9 @@ clone_state_read(struct arena *a, const char *text, struct clone_state *out)
 		out->flags = 0;
 		return;
 	}
-	out->commit = line;
+	commit = strsep(&line, " ");
+	out->commit = commit;
+	out->ref = line == NULL ? "" : line;
 	out->address = address;
 	out->message = rest;
 }

@@ -58,6 +58,8 @@ struct clone_state {
 	struct seen seen;
 	int64_t flags;       /* enum clone_flag */
 	const char *commit;  /* which is complete, "" = none */
+	const char *ref;     /* full name of a branch or tag that has it, "" =
+			      * none is known */
 	const char *address; /* of the repository */
 	const char *message; /* of the commit */
 };

@@ -448,7 +448,9 @@ course_checkout(struct course *c)
 	if ((e = job_checkout(job, &c->checkout, &how, &detail)) != NULL)
 		return e;
 	if (how == CHECKOUT_DONE) {
-		job_result(job, "checked-out", "%s\n%s\n%s", c->checkout.branch,
+		job_result(job, "checked-out", "%s\n%s\n%s",
+		    c->checkout.elsewhere ? SPOOL_ELSEWHERE :
+					    c->checkout.branch,
 		    c->checkout.hash, c->checkout.message);
 		if (c->checkout.commits != NULL)
 			job_result(job, "commits", "%s\n%s", c->checkout.branch,
@@ -458,7 +460,8 @@ course_checkout(struct course *c)
 	}
 	if (c->checkout.state != NULL)
 		job_result(job, "objects", "%s", c->checkout.state);
-	c->envp = job_environment(job, c->checkout.branch, c->checkout.hash);
+	c->envp = job_environment(job,
+	    c->checkout.elsewhere ? "" : c->checkout.branch, c->checkout.hash);
 	if (c->checkout.stayed != NULL)
 		job_result(job, "stayed", "%s", c->checkout.stayed);
 	if (how == CHECKOUT_DONE || how == CHECKOUT_SUPERSEDED)

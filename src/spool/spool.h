@@ -103,6 +103,9 @@
 	/* "STATUS REASON TIME\nDETAIL"; REASON may be "-" and DETAIL empty */  \
 	X(RESULT_END, "end")
 
+/* In place of BRANCH: the branch or tag does not have the commit. */
+#define SPOOL_ELSEWHERE "-"
+
 struct record {
 	const char *name;
 	const char *value; /* NUL-terminated */

@@ -59,11 +59,12 @@ static const struct stmt held_by_runner = {
 	.rowsize = sizeof(struct held),
 };
 
-static const struct field commit_args[] = { A(branch), A(hash), A(message),
-	A(id), A(epoch), FIELD_END };
+static const struct field commit_args[] = { A(branch), A(branch), A(hash),
+	A(message), A(id), A(epoch), FIELD_END };
 static const struct stmt commit = {
 	.name = "queue_commit",
-	.sql = "UPDATE deployment SET branch = COALESCE(?, branch),"
+	.sql = "UPDATE deployment SET branch = NULLIF(COALESCE(?, branch), ''),"
+	       " tag = IF(? = '', NULL, tag),"
 	       " commit_hash = ?, commit_message = ?, commit_read = 1"
 	       " WHERE id = ? AND epoch = ? AND status = 'running'",
 	.args = commit_args,

@@ -54,7 +54,8 @@ MUSTCHECK const struct err *queue_held(struct db *, struct arena *,
 /* The same for all owners with a runner's name and an unexpired lease. */
 MUSTCHECK const struct err *queue_held_by_runner(struct db *, struct arena *,
     const char *runner, struct list *out);
-/* Also in a transaction. */
+/* Also in a transaction.  A branch of NULL keeps the present one, and "" removes
+ * it and the tag: they do not have the commit. */
 MUSTCHECK const struct err *queue_commit(struct db *, int64_t id, int64_t epoch,
     const char *branch, const char *hash, const char *message);
 /* Ends a deployment. Its pending steps become skipped, its running steps

@@ -50,7 +50,8 @@ sub spool_make {
 		allow_http => 0, allow_local => 1, submodules => 0, %o);
 	my $steps = delete $spec{steps} || [];
 	my $text = record('deployment', $id) . record('epoch', $epoch);
-	for my $name (qw(project project_name pipeline_name repository branch commit checkout
+	for my $name (qw(project project_name pipeline_name rollback_to repository branch tag commit on_branch
+	    offline checkout
 	    credential tls_ca ssh_key known_hosts objects commits env secret)) {
 		next if !defined $spec{$name};
 		(my $key = $name) =~ tr/_/-/;
