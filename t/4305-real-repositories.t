@@ -109,6 +109,19 @@ for my $what (sort keys %attack) {
 	is(scalar job_end(deploy(repository => $bad, branch => 'attack')), 'failed checkout_failed',
 	    "$what is rejected");
 }
+{
+	git_in($bad, "git checkout -q --detach main; "
+		. "printf '[submodule \"s\"]\n\tpath = s\n\turl = x\n' >.gitmodules;"
+		. "git add .; git commit -qm good; git update-ref refs/heads/links HEAD; "
+		. "printf '\tupdate = !touch x\n' >>.gitmodules; git commit -qam bad; "
+		. "git update-ref refs/heads/command HEAD; git checkout -q main");
+	my $command = git_in($bad, 'git rev-parse command');
+	my $before = deploy(repository => $bad, branch => 'links');
+	is(scalar job_end(deploy(repository => $bad, after($before), branch => 'links', commit => $command)),
+	    'failed checkout_failed', 'a command in .gitmodules is rejected in an existing clone, by hash');
+	is(scalar job_end(deploy(repository => $bad, after($before), branch => 'command')),
+	    'failed checkout_failed', 'and by branch');
+}
 my $out = tempdir();
 chmod 0777, $out;
 git_in($bad, "l=\$(printf '$out' | git hash-object -w --stdin); s=\$(printf '100644 blob %s\\tfile' "
@@ -143,6 +156,74 @@ SKIP: {
 	like(checked($job), qr/^main\n[0-9a-f]{64}\nfirst$/,
 	    'SHA-256 is checked out again by the first protocol');
 }
+
+# --- tags, as in a plain clone
+my $tagged = repo('tagged', 'git tag -am x v1; echo 2 >n; git add n; git commit -qm two; git tag light; '
+	. 'git checkout -qb other; git commit -q --allow-empty -m o; git tag -am o elsewhere; '
+	. 'git checkout -q main; '
+	. 'echo 3 >n; git commit -qam three');
+my @describe = (steps => ['git describe --tags; git describe; git tag | tr "\n" " "; echo; touch made']);
+sub described { return job_log($_[0]) =~ /^==> step.*\n((?:.*\n)*)/m ? $1 : job_log($_[0]) }
+my $abbrev = substr git_in($tagged, 'git rev-parse main'), 0, 7;
+$job = deploy(repository => $tagged, @describe);
+is(described($job), "light-1-g$abbrev\nv1-2-g$abbrev\nlight v1 \n", 'tags are those of the history');
+$job = deploy(repository => $tagged, after($job), @describe);
+like(described($job), qr/^light-1-g$abbrev\nv1-2-g$abbrev\n/, 'the next checkout has the same tags');
+$job = deploy(repository => $tagged, after($job), @describe,
+    commit => git_in($tagged, 'git rev-parse main~1'));
+like(described($job), qr/^light\nv1-1-/, 'a commit that is not fetched has its tags');
+git_in($tagged, 'git tag -d light; git tag -f v1 -am moved main~1; git tag -am new release/2');
+$job = deploy(repository => $tagged, after($job), @describe);
+like(described($job), qr{^release/2\nrelease/2\nelsewhere release/2 v1 $}m,
+    'new, moved and removed tags are those of the server') or diag(job_log($job));
+$job = deploy(repository => $tagged, after($job), branch => undef, tag => 'v1', @describe);
+like(described($job), qr/^v1\nv1\n/, 'the tag that is deployed is found');
+$job = deploy(repository => $tagged, after($job), branch => undef, tag => 'v1', steps => ['true']);
+$job = deploy(repository => $tagged, after($job),
+    steps => ['git tag -f v1 HEAD >/dev/null; git pack-refs --all']);
+$job = deploy(repository => $tagged, after($job), @describe);
+like(described($job), qr{^release/2\n}, 'tags that a step wrote are not kept');
+git_in($tagged, 'for i in $(seq 300); do echo "create refs/tags/n/$i main~2"; done | git update-ref --stdin; '
+	. 'git tag -am o off/branch other~0');
+for my $time ('first', 'second', 'third') {
+	$job = deploy(repository => $tagged, after($job), @describe);
+	like(described($job), qr{^release/2\nrelease/2\n.* n/300 .*v1 $}m,
+	    "many tags are there the $time time")
+	    or diag(job_log($job));
+}
+ok(!-e "$job->{workspace}/.git/refs/tags/n", 'they have no file each');
+{
+	my $odd = git_in($tagged, 'git tag -d $(git tag -l "n/*") >/dev/null; '
+		. 'printf "object %s\ntype commit\n"'
+		. ' $(git rev-parse main) | git hash-object -t tag -w --stdin --literally');
+	$job = deploy(repository => $tagged, after($job));
+	spew("$tagged/.git/refs/tags/odd", "$odd\n");
+	$job = deploy(repository => $tagged, after($job), @describe);
+	like(described($job), qr{^release/2\n},
+	    'a malformed tag prevents neither the checkout nor the others')
+	    or diag(job_log($job));
+	unlink "$tagged/.git/refs/tags/odd";
+}
+
+# --- what is not fetched is named
+my $pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" . 'a' x 64 . "\nsize 12345\n";
+my $theme = repo('theme', 'git rev-parse HEAD >/dev/null');
+my $site = repo('site', "git update-index --add --cacheinfo 160000,\$(git -C $theme rev-parse HEAD),theme;"
+	. "printf '%s' '$pointer' >logo.png; git add logo.png; git commit -qm more");
+for my $version (2, 4) {
+	my @old = $version == 2 ? () : after($job);
+	$job = deploy(repository => $site, @old, steps => ["git update-index --index-version $version"]);
+	like(job_log($job), qr/^==> warning: submodules are not fetched.* \(1\): theme$/m,
+	    "a submodule that is not fetched is named (index $version)") or diag(job_log($job));
+	like(job_log($job), qr/^==> warning: files of Git LFS are not fetched.* \(1\): logo\.png$/m,
+	    "a pointer of Git LFS is named (index $version)");
+	$job = deploy(repository => $site, after($job), steps => ["git update-index --index-version 4"]);
+}
+is(scalar job_end($job), 'success -', 'they fail no deployment');
+$job = deploy(repository => $site, submodules => 1);
+like(job_log($job), qr/^==> warning: submodules are not fetched.* \(1\): theme$/m,
+    'a submodule without .gitmodules is named, and does not fail the checkout') or diag(job_log($job));
+unlike(job_log(deploy(repository => $deep)), qr/warning/, 'a repository without either has no warning');
 
 # --- a commit that the server has on none of its branches, as of a fork
 my $forked = repo('forked', 'git tag v1; git checkout -q --detach; echo fork >file; git commit -qam fork; '

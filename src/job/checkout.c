@@ -102,7 +102,11 @@ attempt(struct fetch *f, struct checkout *out)
 	if (f->hash == NULL) {
 		f->moved = true;
 		f->elsewhere = false;
-		if ((e = fetch_all(f)) != NULL || f->hash == NULL)
+		if ((e = fetch_all(f)) != NULL || f->hash == NULL ||
+		    f->git.end.how != RUN_EXITED)
+			return e;
+		e = f->tags_few ? tags_pack(f) : tags_list(f);
+		if (e != NULL || f->git.end.how != RUN_EXITED)
 			return e;
 	}
 	at[2] = f->hash;
@@ -112,6 +116,8 @@ attempt(struct fetch *f, struct checkout *out)
 		    !git_done(g))
 			return e;
 	}
+	if ((e = checkout_missing(g, f->hash)) != NULL || !git_done(g))
+		return e;
 	out->branch = f->branch;
 	out->hash = f->hash;
 	if (f->elsewhere)
@@ -336,6 +342,8 @@ attempts(struct fetch *f, struct checkout *out)
 		    f->git.end.how != RUN_EXITED || f->fault != NULL ||
 		    (e = is_there(f, &there)) != NULL || !there)
 			return e;
+		/* one of the tags may be to blame */
+		f->tags_apart = f->tags_few;
 		job_log_say(&job->log, "==> creating a new clone");
 		job_log_forget(&job->log);
 		f->branch = branch;

@@ -16,6 +16,7 @@ struct git {
 	const char *argv[GIT_ARGS];
 	size_t nargs;       /* number of arguments common to all commands */
 	unsigned flags;     /* enum run_flag */
+	int input;          /* standard input of the next command, 0 = none */
 	struct run_end end; /* of the last command */
 };
 
@@ -52,6 +53,7 @@ struct rebuild {
 	const char *url; /* of the repository */
 	enum checkout_format format;
 	bool has_index; /* the old index is to be used */
+	bool has_tags;  /* the old tags are */
 };
 /* Creates a new .git around the existing objects.  ERR_NOTFOUND if there are
  * none: then the clone is empty, in that format. */

@@ -45,14 +45,15 @@ fetch_title(const struct fetch *f)
 	    arena_printf(f->a, "branch %s", f->branch);
 }
 
-/* Fetches one refspec, from the repository to REF or the ref it names. */
+/* Fetches one refspec, from the repository to REF or the ref it names, and a
+ * second one, if that is not NULL. */
 static const struct err *
-fetch(struct fetch *f, const char *refspec)
+fetch(struct fetch *f, const char *refspec, const char *more)
 {
 	const char *const args[] = { "fetch", "--no-tags", "--prune", "--force",
 		"--no-recurse-submodules", "--no-write-fetch-head",
 		"--update-shallow", "--quiet", "--",
-		f->git.job->spec.repository, refspec, NULL };
+		f->git.job->spec.repository, refspec, more, NULL };
 
 	return git_run(&f->git, NULL, args);
 }
@@ -231,6 +232,16 @@ out:
 	return e;
 }
 
+/* Whether git rejected what it received.  It may be in the clone all the same:
+ * git checks .gitmodules after it has unpacked a few objects, and another fetch
+ * would not check what is there. */
+static bool
+is_rejected(const struct fetch *f)
+{
+	return !git_done(&f->git) &&
+	    strstr(f->git.job->log.last, "fsck error") != NULL;
+}
+
 /* Fetches a commit that came without a branch: by its hash, which not every
  * server supports, else by fetching all branches. */
 static const struct err *
@@ -242,14 +253,15 @@ fetch_commit(struct fetch *f, const char *commit)
 	f->grown = true;
 	if (full) {
 		if ((e = fetch(f,
-			 arena_printf(f->a, "+%s:refs/slipway/commit",
-			     commit))) != NULL)
+			 arena_printf(f->a, "+%s:refs/slipway/commit", commit),
+			 NULL)) != NULL)
 			return e;
-		if (f->git.end.how != RUN_EXITED)
+		if (f->git.end.how != RUN_EXITED || is_rejected(f))
 			return NULL;
 	}
 	if (!full || !git_done(&f->git)) {
-		if ((e = fetch(f, "+refs/heads/*:refs/slipway/all/*")) != NULL)
+		if ((e = fetch(f, "+refs/heads/*:refs/slipway/all/*", NULL)) !=
+		    NULL)
 			return e;
 	}
 	return git_done(&f->git) ? resolve(f, commit, &f->hash) : NULL;
@@ -314,13 +326,17 @@ fetch_all(struct fetch *f)
 
 	if ((f->fault = spec->offline) != NULL)
 		return NULL;
+	f->tags_few = tags_are_few(f);
+	if (!f->tags_few && (e = tags_hide()) != NULL)
+		return e;
 	if (f->branch[0] == '\0' && f->tag == NULL) {
 		if ((e = head_branch(f)) != NULL || !git_done(&f->git))
 			return e;
 	}
 	if ((e = fetch(f,
 		 arena_printf(f->a, "+%s:%s", fetch_ref(f),
-		     f->tag != NULL ? TAG_REF : REF))) != NULL ||
+		     f->tag != NULL ? TAG_REF : REF),
+		 f->tags_few ? "+refs/tags/*:refs/tags/*" : NULL)) != NULL ||
 	    !git_done(&f->git))
 		return e;
 	f->grown = f->tag == NULL && !str_eq(fetch_tip(f), before);

@@ -84,11 +84,14 @@ prepare(struct git *g, const char *hash, enum files_before before)
 					 make_room(g, hash);
 }
 
+/* Without submodule.active, git fails if .gitmodules does not name all of
+ * them. */
 static const struct err *
 submodules(struct git *g)
 {
-	const char *const args[] = { "submodule", "update", "--init",
-		"--recursive", "--force", "--checkout", NULL };
+	const char *const args[] = { "-c", "submodule.active=.", "submodule",
+		"update", "--init", "--recursive", "--force", "--checkout",
+		NULL };
 
 	return git_run(g, NULL, args);
 }

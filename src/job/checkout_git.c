@@ -246,6 +246,7 @@ git_run(struct git *g, struct buf *capture, const char *const *args)
 		.deadline = g->deadline,
 		.keep_fd = g->credential,
 		.flags = g->flags,
+		.input = g->input,
 		.capture = capture };
 	size_t n = g->nargs, i;
 

@@ -18,6 +18,9 @@ struct fetch {
 	const char *hash;
 	const char *fault;  /* shown to the user */
 	bool superseded;    /* the reason for the failure */
+	bool tags_apart;    /* tags must not be fetched with the branch */
+	bool tags_few;      /* they were */
+	char *tags_old;     /* git's packed-refs from before; NULL = none */
 	bool elsewhere;     /* the branch or tag lacks the commit */
 	bool touched;       /* the files are changing to `hash` */
 	bool moved;         /* the fetch may have written to the clone */
@@ -52,5 +55,16 @@ MUSTCHECK const struct err *fetch_compare(struct fetch *);
 /* Fetches the commit of the deployment and sets `hash` and `branch`.  If `hash`
  * is NULL afterwards, `fault` or the end of the last command says why. */
 MUSTCHECK const struct err *fetch_all(struct fetch *);
+/* Whether the clone has so few tags that they are fetched with the branch. */
+bool tags_are_few(struct fetch *);
+/* Afterwards: stores them as one file. */
+MUSTCHECK const struct err *tags_pack(struct fetch *);
+/* Otherwise: before the fetch, hides the tags from git; after it, brings those
+ * whose commits the clone has, and reports a failure in the log only. */
+MUSTCHECK const struct err *tags_hide(void);
+MUSTCHECK const struct err *tags_list(struct fetch *);
+/* Names in the log the submodules and files of Git LFS that the workspace
+ * lacks. */
+MUSTCHECK const struct err *checkout_missing(struct git *, const char *hash);
 
 #endif

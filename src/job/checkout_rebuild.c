@@ -19,6 +19,7 @@
 #define OLD ".slipway-old-git"
 #define TIP ".git/refs/slipway/tip"
 #define INDEX "/index"
+#define TAGS "/packed-refs"
 #define HASH_SIZE 128
 #define CONFIG_MAX 16384
 
@@ -138,10 +139,12 @@ objects_clean(int at)
 	return NULL;
 }
 
-/* Moves the old index into place, if it is to be used. */
+/* Moves the old index and tags into place, if they are to be used. */
 static const struct err *
-index_move(int at, const struct rebuild *r)
+old_move(int at, const struct rebuild *r)
 {
+	if (r->has_tags && renameat(at, OLD TAGS, at, ".git" TAGS) == -1)
+		return err_errno("move the tags");
 	if (r->has_index && renameat(at, OLD INDEX, at, ".git" INDEX) == -1 &&
 	    errno != ENOENT)
 		return err_errno("move the index");
@@ -178,7 +181,7 @@ checkout_rebuild(int at, const struct rebuild *r)
 		if (renameat(at, OLD "/objects", at, ".git/objects") == -1)
 			return err_errno("keep the objects");
 		if ((e = objects_clean(at)) != NULL ||
-		    (e = index_move(at, r)) != NULL)
+		    (e = old_move(at, r)) != NULL)
 			return e;
 	} else if (mkdirat(at, ".git/objects", 0700) == -1) {
 		return err_errno("create .git/objects");

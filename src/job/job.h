@@ -184,6 +184,7 @@ struct run {
 	int64_t deadline;    /* monotonic ms, 0 = none */
 	int keep_fd;         /* kept open in the child, -1 = none */
 	int directory;       /* to run in, 0 = the workspace */
+	int input;           /* its standard input, 0 = none */
 	unsigned flags;      /* enum run_flag */
 	struct buf *capture; /* receives standard output instead of the log */
 };

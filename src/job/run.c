@@ -126,8 +126,8 @@ child(const struct running *r, pid_t parent, int out, int *err)
 
 	if (!proc_drop_rest() || !enter(run->directory) ||
 	    (null = open("/dev/null", O_RDONLY | O_CLOEXEC)) == -1 ||
-	    dup2(null, STDIN_FILENO) == -1 || dup2(out, STDOUT_FILENO) == -1 ||
-	    dup2(out, STDERR_FILENO) == -1 ||
+	    dup2(run->input != 0 ? run->input : null, STDIN_FILENO) == -1 ||
+	    dup2(out, STDOUT_FILENO) == -1 || dup2(out, STDERR_FILENO) == -1 ||
 	    (run->call == NULL &&
 		proc_fds_place(fds, run->keep_fd == -1 ? 1 : 2) != NULL))
 		return;

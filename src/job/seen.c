@@ -16,6 +16,7 @@
 #define GIT "./.git"
 #define OBJECTS "./.git/objects"
 #define INDEX "./.git/index"
+#define TAGS "./.git/packed-refs"
 #define MESSAGE_MAX ((size_t)4096)
 #define STATE_MAX ((size_t)16 << 10)
 #define SETTLE_TICK 50 /* milliseconds; a tick of the clock is at most 10 */
@@ -121,6 +122,8 @@ entry_look(const char *path, const struct stat *st, int type, struct FTW *ftw)
 		out->objects = at;
 	if (S_ISREG(st->st_mode) && strcmp(path, INDEX) == 0)
 		out->index = at;
+	if (S_ISREG(st->st_mode) && strcmp(path, TAGS) == 0)
+		out->tags = at;
 	print_entry(path, st);
 	return 0;
 }
@@ -130,7 +133,10 @@ seen_take(const struct seen *since, int64_t deadline, struct seen *out)
 {
 	struct stat st;
 
-	*out = (struct seen){ .objects = -1, .latest = -1, .index = -1 };
+	*out = (struct seen){ .objects = -1,
+		.latest = -1,
+		.index = -1,
+		.tags = -1 };
 	(void)memset(&look, 0, sizeof(look));
 	look.out = out;
 	look.since = since;
@@ -185,6 +191,7 @@ static const size_t numbers[] = {
 	offsetof(struct seen, bytes),
 	offsetof(struct seen, top),
 	offsetof(struct seen, git),
+	offsetof(struct seen, tags),
 };
 #define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 
@@ -207,6 +214,12 @@ seen_read(const char *line, struct seen *out)
 	size_t i, len;
 
 	for (i = 0; i < NUMBERS; i++) {
+		/* a state of before this number */
+		if (*line == '\0' &&
+		    numbers[i] == offsetof(struct seen, tags)) {
+			out->tags = -1;
+			break;
+		}
 		len = strcspn(line, " ");
 		if (len >= sizeof(word))
 			return false;

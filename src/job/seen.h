@@ -25,6 +25,7 @@ struct seen {
 	int64_t bytes; /* total size of the files */
 	int64_t top;   /* number of entries at the top level */
 	int64_t git;   /* 1 = one of these is .git */
+	int64_t tags;  /* of git's packed-refs, -1 = there is none */
 	bool doubtful; /* the last change of a file was after an earlier look,
 			* but in the same second */
 };

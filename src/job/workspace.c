@@ -180,6 +180,7 @@ prepare(void *arg)
 	    (e = tree_remove(workspace, ".git")) != NULL)
 		return e;
 	p->rebuild.has_index = how == WORKSPACE_INDEX;
+	p->rebuild.has_tags = now.tags != -1 && now.tags == was->tags;
 	e = checkout_rebuild(workspace, &p->rebuild);
 	if (e == NULL || e->code != ERR_NOTFOUND)
 		return e;
