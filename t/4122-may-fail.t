@@ -72,4 +72,20 @@ $job = canceled('true', may($long), step('exit 7', when => 'always'));
 is(scalar job_end($job), 'canceled canceled_by_user',
     'a success that was canceled ends when a step that may not fail does');
 
+# --- a job that is killed
+sub killed {
+	my (@steps) = @_;
+	my $j = job_start(repository => $repo, steps => \@steps);
+	ok(poll(20, sub { job_log($j) =~ /^up$/m }), 'a step is running');
+	kill 'KILL', $j->{pid};
+	job_wait($j);
+	return (map { $_->[1] } grep { $_->[0] eq 'achieved' } job_result($j))[0];
+}
+$long = 'echo up; sleep 30';
+is(killed('true', may($long), may('true')), '1 tidy', 'the result tells when only housekeeping is left');
+is(killed('true', may($long), 'true'), undef, 'but not before');
+is(killed('true', may($long), step('true', when => 'always')), undef, 'nor if a step must still run');
+is(killed('true', may($long), step('true', when => 'failure')), '1 tidy',
+    'what runs after a failure does not count');
+
 done_testing();

@@ -127,6 +127,17 @@ for my $who ('job', 'job and step') {
 	like($runner->log($id), qr/^count-3$/m, "$who killed: the log has the output before");
 	ok($runner->is_clean, "$who killed: the deployment leaves nothing behind");
 }
+# when only what may fail is left, the outcome is known
+$id = $runner->deploy($project, 'echo live', { script => counting() . '; sleep 600', may_fail => 1 });
+ok(up($id), 'job killed after its last required step: a step runs');
+kill 'KILL', $runner->jobs;
+is($runner->wait($id), 'success', 'job killed after its last required step: the deployment has succeeded');
+is($runner->steps($id), 'success interrupted',
+    'job killed after its last required step: the step is settled');
+is($runner->column($id, "CONCAT(warnings, ' ', detail)"),
+    '1 The job was killed during step 2 (step 1) or later, when everything that may not fail had'
+    . ' succeeded.', 'job killed after its last required step: the warning says so');
+
 # job and dispatcher, so that the next dispatcher finds the dead job
 $id = $runner->deploy($project, counting());
 ok(up($id), 'job and dispatcher killed: a step runs');

@@ -18,6 +18,15 @@ outcome_read(struct arena *a, const struct task *t, struct outcome *out)
 	if (out->ended)
 		return;
 	out->time = 0;
+	if (out->achieved != NULL) {
+		out->reason = REASON_NONE;
+		out->warnings = 1;
+		out->detail = arena_printf(a,
+		    "The job was killed during %s or later, when everything "
+		    "that may not fail had succeeded.",
+		    out->achieved);
+		return;
+	}
 	if (t->is_canceled) {
 		out->reason = REASON_CANCELED;
 		out->detail = "The job did not end in time and was killed.";

@@ -192,6 +192,21 @@ workspace(struct arena *a, const struct record *r, struct outcome *out)
 	return NULL;
 }
 
+/* "POSITION NAME" */
+static const struct err *
+achieved(struct arena *a, const struct record *r, struct outcome *out)
+{
+	char *words[WORDS];
+	int64_t position;
+
+	if (split(a, r->value, " ", 2, words) != 2 ||
+	    !number(words[0], &position))
+		return malformed(r);
+	out->achieved = arena_printf(a, "step %lld (%s)",
+	    (long long)position + 1, text_clean(a, words[1], DETAIL_MAX / 2));
+	return NULL;
+}
+
 static const struct err *
 warnings(struct arena *a, const struct record *r, struct outcome *out)
 {
@@ -389,6 +404,7 @@ result_read(const struct task *t, struct arena *a, struct outcome *out)
 		{ R_STAYED, checked_out },
 		{ R_OBJECTS_SEEN, objects },
 		{ R_WORKSPACE, workspace },
+		{ R_ACHIEVED, achieved },
 		{ R_WARNINGS, warnings },
 		{ R_RESULT_END, end },
 	};

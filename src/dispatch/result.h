@@ -9,8 +9,10 @@
 struct dispatch;
 
 struct outcome {
-	bool ended;         /* the job reported the rest */
-	enum reason reason; /* REASON_NONE: success */
+	bool ended;           /* the job reported the rest */
+	const char *achieved; /* if not: the step that ran when all that was
+			       * required had succeeded; NULL = none */
+	enum reason reason;   /* REASON_NONE: success */
 	const char *detail;
 	int64_t warnings; /* steps that failed and may */
 	int64_t time;

@@ -256,6 +256,10 @@ MUSTCHECK const struct err *job_checkout(struct job *, struct checkout *out,
 MUSTCHECK const struct err *job_workspace(struct job *, const struct seen *seen,
     const char **out);
 
+/* In the private home. */
+#define JOB_SCRIPT "slipway-step"
+/* Writes the script of a step there. */
+MUSTCHECK const struct err *job_script(struct job *, size_t i);
 /* The variables of the steps, "NAME=value", ending with NULL, in the arena. */
 const char *const *job_environment(const struct job *, const char *branch,
     const char *hash);

@@ -14,9 +14,7 @@
 #include "core/tree.h"
 #include "job/job.h"
 
-#define SCRIPT "slipway-step"
 #define EMPTY "workspace" /* of jobs without a checkout */
-#define SCRIPT_MS 60000
 /* Minimum time for a cleanup step without a time limit. */
 #define CLEANUP_MS INT64_C(300000)
 
@@ -31,53 +29,12 @@ struct course {
 	bool failed;             /* only cleanup runs from now on */
 	bool achieved;           /* a step that may not fail succeeded */
 	bool curtailed;          /* canceled when only what may fail was left */
+	bool noted;              /* the result says that it was achieved */
 	size_t warnings;
 	const char *warning; /* sentences; NULL = none */
 	bool superseded;     /* no step runs */
 	bool began;          /* some step has */
 };
-
-/* Writes the script to a new file in the private home, even if the previous
- * step changed the home's permissions. */
-static const struct err *
-script_write(void *arg)
-{
-	const struct job_step *step = arg;
-	const struct err *e;
-	int fd;
-
-	if (fchmod(JOB_FD(WIRE_FD_HOME), S_IRWXU) == -1)
-		return err_errno("chmod the home");
-	if ((e = tree_remove(JOB_FD(WIRE_FD_HOME), SCRIPT)) != NULL)
-		return e;
-	fd = openat(JOB_FD(WIRE_FD_HOME), SCRIPT,
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
-	if (fd == -1)
-		return err_errno("create a step's script");
-	e = file_store(fd, step->script, step->script_len);
-	if (close(fd) == -1 && e == NULL)
-		e = err_errno("write a step's script");
-	return e;
-}
-
-/* The same without a child, which takes a millisecond; none of these calls can
- * block.  False if something is in the way. */
-static bool
-script_create(const struct job_step *step)
-{
-	const int home = JOB_FD(WIRE_FD_HOME);
-	bool is_stored;
-	int fd;
-
-	if (unlinkat(home, SCRIPT, 0) == -1 && errno != ENOENT)
-		return false;
-	fd = openat(home, SCRIPT,
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
-	if (fd == -1)
-		return false;
-	is_stored = file_store(fd, step->script, step->script_len) == NULL;
-	return close(fd) == 0 && is_stored;
-}
 
 /* When the step must have ended, in monotonic milliseconds, 0 = never.  Cleanup
  * has its own time, even if the pipeline's is used up. */
@@ -163,21 +120,39 @@ course_fail_step(struct course *c, size_t i, enum reason reason,
 	    i + 1);
 }
 
+/* Whether a step of that condition, this one or a later one, may not fail. */
+static bool
+course_requires(const struct course *c, size_t i, enum job_when when)
+{
+	const struct job_spec *spec = &c->job->spec;
+
+	for (; i < spec->nsteps; i++)
+		if (spec->steps[i].may_fail == 0 && spec->steps[i].when == when)
+			return true;
+	return false;
+}
+
 /* Whether from this step on only steps are left that may fail, after others
  * have succeeded.  What was to be deployed is deployed then, whatever happens
  * to them. */
 static bool
 course_is_achieved(const struct course *c, size_t i)
 {
-	const struct job_spec *spec = &c->job->spec;
+	return !c->failed && c->achieved &&
+	    c->job->spec.steps[i].may_fail != 0 &&
+	    !course_requires(c, i, WHEN_SUCCESS);
+}
 
-	if (c->failed || !c->achieved || spec->steps[i].may_fail == 0)
-		return false;
-	for (; i < spec->nsteps; i++)
-		if (spec->steps[i].may_fail == 0 &&
-		    spec->steps[i].when == WHEN_SUCCESS)
-			return false;
-	return true;
+/* Records that the deployment has succeeded, even if the job cannot report the
+ * rest: it may be killed, or the machine stop, during housekeeping. */
+static void
+course_note(struct course *c, size_t i)
+{
+	if (c->noted || !course_is_achieved(c, i) ||
+	    course_requires(c, i, WHEN_ALWAYS))
+		return;
+	c->noted = true;
+	job_result(c->job, "achieved", "%zu %s", i, c->job->spec.steps[i].name);
 }
 
 /* Ends the rest of the deployment; what was achieved remains a success. */
@@ -318,8 +293,8 @@ step_run(struct course *c, size_t i)
 {
 	struct job *job = c->job;
 	const struct job_step *step = &job->spec.steps[i];
-	const char *ignored;
-	const char *file = arena_printf(job->a, "%s/" SCRIPT, job->place.home);
+	const char *file = arena_printf(job->a, "%s/" JOB_SCRIPT,
+	    job->place.home);
 	const char *const direct[] = { file, NULL };
 	const char *const bash[] = { "/bin/bash", "-eo", "pipefail", file,
 		NULL };
@@ -340,11 +315,7 @@ step_run(struct course *c, size_t i)
 	    (long long)time_now_ms(), (long long)before);
 	if ((run.directory = step_directory(c, i, before)) == -1)
 		return NULL;
-	if (script_create(step))
-		e = NULL;
-	else if ((e = job_call_within(job, SCRIPT_MS, script_write,
-		      &job->spec.steps[i], &ignored)) != NULL)
-		e = err_wrap(e, "write the script of step %zu", i + 1);
+	e = job_script(job, i);
 	if (e == NULL)
 		e = job_run(job, &run, &end);
 	if (run.directory != 0)
@@ -530,6 +501,7 @@ course_run(struct course *c)
 			continue;
 		}
 		c->began = true;
+		course_note(c, i);
 		if ((e = step_run(c, i)) != NULL)
 			return e;
 	}
@@ -587,7 +559,7 @@ job_steps_clear(void)
 {
 	const int home = JOB_FD(WIRE_FD_HOME);
 
-	if (unlinkat(home, SCRIPT, 0) == -1 && errno != ENOENT)
+	if (unlinkat(home, JOB_SCRIPT, 0) == -1 && errno != ENOENT)
 		return; /* a step has put something else there */
 	(void)unlinkat(home, EMPTY, AT_REMOVEDIR);
 	apart_tmp_remove(home);

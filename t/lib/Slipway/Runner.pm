@@ -220,9 +220,9 @@ sub deploy_many {
 			my $timeout = $s{timeout} || 'NULL';
 			my $script = unpack 'H*', $s{script};
 			$sql .= 'INSERT INTO deployment_step'
-			    . ' (deployment_id, position, name, script, run_when, timeout_seconds)'
+			    . ' (deployment_id, position, name, script, run_when, may_fail, timeout_seconds)'
 			    . " VALUES (\@id, $n, '$name', CONVERT(UNHEX('$script') USING utf8mb4),"
-			    . " '$when', $timeout);\n";
+			    . " '$when', " . ($s{may_fail} ? 1 : 0) . ", $timeout);\n";
 			$n++;
 		}
 		$sql .= "SELECT \@id;\n";
