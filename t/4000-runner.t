@@ -234,13 +234,16 @@ unlike(job_log($stopped), qr/^stopped$/m, 'as root a step cannot stop its job') 
 
 # --- a killed monitor: jobs survive; kill ends an adopted job
 my $adopted = $heir->job(repository => $repo, project => 14, dir => 'fourteen',
-    steps => ['(setsid sleep 605 &) ; echo up; sleep 606']);
+    steps => ['(setsid flock "$HOME" sleep 605 &) ; (flock "$HOME/.." true; setsid flock .. sleep 607) &'
+	    . ' echo up; sleep 606']);
 ok($heir->started($adopted) && poll(20, sub { job_log($adopted) =~ /^up$/m }), 'a job is running');
 $heir->stop('KILL');
 my $third = Slipway::Monitor->start(dir => $m->{dir});
-like($third->log, qr/job $adopted->{id}\.1 adopted/, 'a job is adopted after the monitor was killed');
+like($third->log, qr/job $adopted->{id}\.1 adopted/, 
+    'a job is adopted after the monitor was killed, though a step waits for the lock of its home');
 $third->command("kill $adopted->{id} 1");
 ok(defined $third->exited($adopted), 'kill ends an adopted job');
+ok(!-e "$m->{workspaces}/.home/$adopted->{id}.1.lock", 'the lock of a home is removed with it');
 is(procs_of($m->{uid_first} + 14), 0, 'a killed adopted job leaves no process') if is_root();
 
 my $gone;

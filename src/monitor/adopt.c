@@ -197,17 +197,18 @@ adopt(struct monitor *m, const char *id)
 	slot->deployment = deployment;
 	slot->epoch = epoch;
 	(void)memcpy(slot->id, id, strlen(id) + 1);
+	slot->adopted = true;
 	if (monitor_home_claim(m, slot) != NULL)
 		return;                  /* it belongs to a live monitor */
 	if (m->root && st.st_uid == 0) { /* never handed over, so it is empty */
 		(void)unlinkat(m->homes, id, AT_REMOVEDIR);
+		monitor_home_unlock(m, slot);
 		(void)close(slot->claim);
 		return;
 	}
 	slot->who.uid = st.st_uid;
 	slot->who.gid = st.st_gid;
 	slot->kind = kind_of(m, st.st_uid);
-	slot->adopted = true;
 	slot->pidfd = -1;
 	slot->since = time_mono_ms();
 	if ((slot->pid = job_find(m, slot)) != 0)
@@ -228,6 +229,22 @@ adopt(struct monitor *m, const char *id)
 	    slot->who.uid);
 }
 
+/* Removes a lock whose home is gone, because a monitor was killed between the
+ * two. */
+static void
+lock_drop(const struct monitor *m, const char *name)
+{
+	const size_t len = strlen(name), end = strlen(MONITOR_LOCK);
+	struct slot slot = { .claim = -1 };
+
+	if (len <= end || len - end >= sizeof(slot.id) ||
+	    strcmp(name + len - end, MONITOR_LOCK) != 0)
+		return;
+	(void)memcpy(slot.id, name, len - end);
+	if (faccessat(m->homes, slot.id, F_OK, AT_SYMLINK_NOFOLLOW) == -1)
+		monitor_home_unlock(m, &slot);
+}
+
 void
 monitor_adopt(struct monitor *m)
 {
@@ -243,8 +260,10 @@ monitor_adopt(struct monitor *m)
 	if (flock(fd, LOCK_EX) == -1)
 		log_warn("the homes of jobs cannot be locked");
 	rewinddir(dir);
-	while ((entry = readdir(dir)) != NULL)
+	while ((entry = readdir(dir)) != NULL) {
+		lock_drop(m, entry->d_name);
 		adopt(m, entry->d_name);
+	}
 	(void)flock(fd, LOCK_UN);
 	(void)closedir(dir);
 }

@@ -17,12 +17,14 @@ monitor_home_remove(struct monitor *m, const struct slot *slot)
 	const struct err *e;
 
 	cgroup_remove(slot->id);
-	if (unlinkat(m->homes, slot->id, AT_REMOVEDIR) == 0 || errno == ENOENT)
-		return;
-	/* too large to remove in time */
-	if ((e = monitor_left_move(m, m->homes, slot->id, 0)) != NULL)
-		log_err(e, slot->id);
-	m->sweep_at = 0;
+	if (unlinkat(m->homes, slot->id, AT_REMOVEDIR) == -1 &&
+	    errno != ENOENT) {
+		/* too large to remove in time */
+		if ((e = monitor_left_move(m, m->homes, slot->id, 0)) != NULL)
+			log_err(e, slot->id);
+		m->sweep_at = 0;
+	}
+	monitor_home_unlock(m, slot);
 }
 
 static _Noreturn void
@@ -70,6 +72,7 @@ monitor_clean(const struct monitor *m, struct slot *slot)
 
 	if (is_tidy(slot) && unlinkat(m->homes, slot->id, AT_REMOVEDIR) == 0) {
 		cgroup_remove(slot->id);
+		monitor_home_unlock(m, slot);
 		return true;
 	}
 	if ((pid = fork()) == 0)

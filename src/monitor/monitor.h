@@ -139,8 +139,11 @@ MUSTCHECK const struct err *monitor_workspace(const struct monitor *m,
 MUSTCHECK const struct err *monitor_home(const struct monitor *m,
     struct slot *slot, int *out);
 /* Locks an existing home; an error if another monitor has locked it. */
+#define MONITOR_LOCK ".lock" /* after the name of the home */
 MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
     struct slot *slot);
+/* Removes the lock of a home that was removed. */
+void monitor_home_unlock(const struct monitor *m, const struct slot *slot);
 
 /* Whether only projects use this account. */
 bool monitor_is_projects(const struct monitor *m, uid_t uid);

@@ -13,6 +13,8 @@
 #include "core/str.h"
 #include "monitor/monitor.h"
 
+#define LOCK_NAME (CGROUP_ID + sizeof(MONITOR_LOCK))
+
 bool
 monitor_dir_valid(const char *dir)
 {
@@ -352,21 +354,51 @@ monitor_workspace(const struct monitor *m, const char *dir,
 	return e;
 }
 
-const struct err *
-monitor_home_claim(const struct monitor *m, struct slot *slot)
+/* The lock of a home is a file beside it, which only the monitor can open: a step
+ * can lock everything that it can open, such as its home. */
+static void
+lock_name(const char *id, char out[LOCK_NAME])
+{
+	(void)snprintf(out, LOCK_NAME, "%s" MONITOR_LOCK, id);
+}
+
+/* Opens and locks a file or directory in the homes. */
+static const struct err *
+locked_open(const struct monitor *m, const char *name, int flags, int *out)
 {
 	const struct err *e = NULL;
 
-	slot->claim = openat(m->homes, slot->id,
-	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (slot->claim == -1)
-		return err_errno("open the home of %s", slot->id);
-	if (flock(slot->claim, LOCK_EX | LOCK_NB) == -1) {
-		e = err_errno("lock the home of %s", slot->id);
-		(void)close(slot->claim);
-		slot->claim = -1;
+	*out = openat(m->homes, name, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (*out == -1)
+		return err_errno("open %s in the homes", name);
+	if (flock(*out, LOCK_EX | LOCK_NB) == -1) {
+		e = err_errno("lock %s in the homes", name);
+		(void)close(*out);
+		*out = -1;
 	}
 	return e;
+}
+
+const struct err *
+monitor_home_claim(const struct monitor *m, struct slot *slot)
+{
+	char name[LOCK_NAME];
+
+	lock_name(slot->id, name);
+	/* an earlier release locks the home itself, and may still run */
+	if (slot->adopted && faccessat(m->homes, name, F_OK, 0) == -1)
+		return locked_open(m, slot->id, O_RDONLY | O_DIRECTORY,
+		    &slot->claim);
+	return locked_open(m, name, O_RDWR | O_CREAT, &slot->claim);
+}
+
+void
+monitor_home_unlock(const struct monitor *m, const struct slot *slot)
+{
+	char name[LOCK_NAME];
+
+	lock_name(slot->id, name);
+	(void)unlinkat(m->homes, name, 0);
 }
 
 const struct err *
