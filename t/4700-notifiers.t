@@ -211,10 +211,13 @@ my $chat = create(kind => 'text', target => to('/chat'), events => ['locked'], p
 is($chat->{secret}, undef, 'a chat service has no secret');
 is($maintainer->put("/api/notifiers/$chat->{id}/secret")->{status}, 409,
     'a secret for a chat service is rejected');
-$maintainer->put("/api/projects/$project/lock", { reason => '<!everyone> & @all' });
+$maintainer->put("/api/projects/$project/lock", { reason => '<!everyone> & @all'
+	. ' [ok](https://evil.example) ![i](x) [a][b] [a]: x ```c ~~d~~ a_b__c' });
 $got = arrived_at('/chat', qr/locked/, 'a chat service gets a text');
 is(Cpanel::JSON::XS->new->decode($got->{body})->{text},
-    "project 1 is locked\nReason: &lt;!everyone&gt; &amp; \@\x{200b}all\nBy: t-maintainer\n",
+    "project 1 is locked\nReason: &lt;!everyone&gt; &amp; \@\x{200b}all"
+	. " [ok]\x{200b}(https://evil.example) !\x{200b}[i]\x{200b}(x) [a]\x{200b}[b] [a]\x{200b}: x"
+	. " `\x{200b}`\x{200b}`c ~\x{200b}~d~\x{200b}~ a_b__c\nBy: t-maintainer\n",
     'in which markup and @all have no effect');
 $api->delete("/api/projects/$project/lock");
 my $mail = create(kind => 'mail', target => 'a@example.org, b@example.org', events => ['failed']);

@@ -178,12 +178,33 @@ details(struct arena *a, const struct notice *n)
 	return out;
 }
 
-/* Chat services read <, > and & as markup, and @channel as a mention of
- * everyone; a zero-width space after the @ prevents that. */
+#define ZERO_WIDTH "\342\200\213" /* a space that is not seen */
+
+/* Whether the character makes markup of Markdown together with the one before:
+ * [text](address), [text][name], [name]: address and ![image], ``` and other
+ * fences, **, ~~ and ||, or blocks at the beginning of a line. */
+static bool
+is_markup(char before, char c)
+{
+	if (before == '\n')
+		return c != '\0' && strchr("#>-+*=|~`_ \t", c) != NULL;
+	return (before == ']' && (c == '(' || c == '[' || c == ':')) ||
+	    (before == '!' && c == '[') ||
+	    (before == c && c != '\0' && strchr("*~|`", c) != NULL);
+}
+
+/* Chat services read <, > and & as markup, @channel as a mention of everyone,
+ * and most of them Markdown, which can show another text for an address.  Some
+ * would show a backslash, so an invisible space separates what would be
+ * markup. */
 static void
 put_plain(struct buf *b, const char *text)
 {
-	for (; *text != '\0'; text++)
+	char before = '\n';
+
+	for (; *text != '\0'; before = *text++) {
+		if (is_markup(before, *text))
+			buf_puts(b, ZERO_WIDTH);
 		if (*text == '<')
 			buf_puts(b, "&lt;");
 		else if (*text == '>')
@@ -191,9 +212,10 @@ put_plain(struct buf *b, const char *text)
 		else if (*text == '&')
 			buf_puts(b, "&amp;");
 		else if (*text == '@')
-			buf_puts(b, "@\342\200\213");
+			buf_puts(b, "@" ZERO_WIDTH);
 		else
 			buf_putc(b, *text);
+	}
 }
 
 const struct err *
