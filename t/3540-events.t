@@ -85,6 +85,18 @@ like($again->text, qr/"id":$before,"status":"success".*"id":$new,"status":"cance
     'the missed events come in their order');
 unlike($again->text, qr/"id":$new,"status":"pending"/, 'a stream that continues repeats no event');
 
+# --- ids that do not show what happens elsewhere
+my $open = deployment(1, 'pending');
+my @begun = map { stream('/api/events') } 1 .. 2;
+my @ids = map { $_->wait_for(qr/^data: .*"id":$open,/m); $_->text =~ /^id: (\S+)/m } @begun;
+like("$first @ids", qr/^[0-9a-f]{16}(?: [0-9a-f]{16}){2}$/, 'the id of an event is opaque');
+isnt($ids[0], $ids[1], 'two streams that begin with the same state get different ids');
+set($open, "status = 'canceled', finished_at = NOW(3)");
+ok($begun[1]->wait_for(qr/"id":$open,"status":"canceled"/), 'a listener gets the end of a deployment');
+my $later = stream('/api/events', 'Last-Event-ID' => $ids[0]);
+ok($later->wait_for(qr/"id":$open,/), 'a stream continues after the state with which another began');
+is(scalar(() = $later->text =~ /^data: /mg), 1, 'it gets the events since, and nothing else');
+
 # --- roles that may listen
 for my $path ('/api/events', "/api/deployments/$old/events") {
 	my $none = stream($path, Authorization => 'Bearer slw_wrong');

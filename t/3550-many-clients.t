@@ -127,11 +127,12 @@ ok(poll(120, sub { follow() == @followers }), "all of $many followers see the en
 is(scalar(grep { $_->{text} eq $text } @followers), $many, 'all have the whole log, and no byte twice');
 my $end = qr/"id":1,"status":"success","version":\d+,"logSize":@{[length $text]}\}/;
 ok((!grep { !$_->wait_for($end) } @listeners), "all of $many listeners get the last event");
-my %numbers = map { join(' ', $_->text =~ /^id: \d+-(\d+)$/mg) => 1 } @listeners;
-is(keys %numbers, 1, 'all listeners get the same events');
-my @numbers = split ' ', (keys %numbers)[0];
-is("@numbers", join(' ', $numbers[0] .. $numbers[-1]),
-    'the events come in order, none twice and none left out');
+my %events = map { join(' ', $_->text =~ /^data: (\S+)$/mg) => 1 } @listeners;
+is(keys %events, 1, 'all listeners get the same events');
+my %ids = map { join(' ', ($_->text =~ /^id: (\S+)$/mg)[-3 .. -1]) => 1 } @listeners;
+is(keys %ids, 1, 'an event has the same id for all that listen when it happens');
+my @sizes = (keys %events)[0] =~ /"id":1,"status":"running",[^ ]*"logSize":(\d+)/g;
+is("@sizes", join(' ', sort { $a <=> $b } @sizes), 'the events come in order');
 
 # --- slipway-live ends
 my @waiting = map { Slipway::Stream->open($api, '/api/deployments?wait=20', 'If-None-Match' =>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/log.h"
-#include "core/num.h"
 #include "core/str.h"
 #include "live/gaps.h"
 #include "live/live.h"
@@ -18,6 +18,7 @@
 #define CHECK_MS 20000  /* between two checks of the credentials */
 #define FORGET_MS 60000 /* without a turn, the known states are out of date */
 #define RING 1024       /* events that a client can catch up with */
+#define MARKS 4096      /* clients that got the state and can catch up */
 #define TEXT_MAX 256
 #define KNOWN_MAX (CHANGE_MAX + 4096) /* with those that clients name */
 #define IDS_MAX ((size_t)256 * 1024)
@@ -39,10 +40,21 @@ struct known {
 	bool ended;
 };
 
+/* The id of an event is random: a number would show how much happens in projects
+ * that the listener may not see. */
+#define ID_SIZE 17
+
 struct event {
+	char id[ID_SIZE];
 	int64_t at; /* monotonic ms; when it was read */
 	struct about about;
 	char text[TEXT_MAX];
+};
+
+/* The state that a client got is that after an event, under an id of its own. */
+struct mark {
+	char id[ID_SIZE];
+	int64_t number; /* of the event */
 };
 
 struct feed {
@@ -54,9 +66,10 @@ struct feed {
 	int64_t newest; /* deployment; -1 = nothing was read yet */
 	struct gaps gaps;
 	int64_t based; /* monotonic ms; since then every change is an event */
-	int64_t began; /* identifies this process in the ids of events */
 	struct event ring[RING];
 	int64_t events; /* number of the last one */
+	struct mark marks[MARKS];
+	int64_t marked; /* number of the last one */
 	int64_t checked;
 	int64_t turned; /* time of the last turn */
 	int64_t quick;  /* until then poll often */
@@ -73,7 +86,6 @@ feed_open(struct db *db, const struct session_term *term)
 	f->term = *term;
 	f->a = arena_open(TURN_ARENA);
 	f->newest = -1;
-	f->began = time_now_ms();
 	return f;
 }
 
@@ -108,14 +120,22 @@ is_for(const struct client *client, const struct about *about)
 }
 
 static void
-event_write(const struct feed *f, const struct known *k, char *text)
+id_make(char out[ID_SIZE])
+{
+	uint64_t id;
+
+	arc4random_buf(&id, sizeof(id));
+	(void)snprintf(out, ID_SIZE, "%016llx", (unsigned long long)id);
+}
+
+static void
+event_write(const struct known *k, const char *id, char *text)
 {
 	(void)snprintf(text, TEXT_MAX,
-	    "id: %lld-%lld\nevent: deployment\ndata: {\"id\":%lld,"
+	    "id: %s\nevent: deployment\ndata: {\"id\":%lld,"
 	    "\"status\":\"%s\",\"version\":%lld,\"logSize\":%lld}\n\n",
-	    (long long)f->began, (long long)f->events,
-	    (long long)k->about.deployment_id, k->status, (long long)k->version,
-	    (long long)k->log_size);
+	    id, (long long)k->about.deployment_id, k->status,
+	    (long long)k->version, (long long)k->log_size);
 }
 
 /* Whether a wait for a log is over. */
@@ -131,10 +151,13 @@ event_send(struct feed *f, struct clients *c, const struct known *k)
 {
 	struct event *event = &f->ring[++f->events % RING];
 	struct client *client;
+	char id[ID_SIZE];
 
 	event->at = time_mono_ms();
 	event->about = k->about;
-	event_write(f, k, event->text);
+	id_make(id);
+	(void)memcpy(event->id, id, sizeof(id));
+	event_write(k, id, event->text);
 	for (client = c->first; client != NULL; client = client->next) {
 		if (!is_for(client, &k->about))
 			continue;
@@ -207,16 +230,24 @@ known_set(struct known *k, const struct change *row)
 	return true;
 }
 
-/* Whether the last event that the client has seen is in the ring. */
+/* The number of the last event that the client has seen; false if it is not
+ * known. */
 static bool
-last_read(const struct feed *f, const char *text, int64_t *number)
+last_read(const struct feed *f, const char *id, int64_t *number)
 {
-	char began[24];
+	int64_t i;
 
-	(void)snprintf(began, sizeof(began), "%lld-", (long long)f->began);
-	return str_starts(text, began) &&
-	    num_parse(text + strlen(began), 0, f->events, number) &&
-	    f->events - *number < RING;
+	for (i = f->events; i > 0 && i > f->events - RING; i--)
+		if (strcmp(f->ring[i % RING].id, id) == 0) {
+			*number = i;
+			return true;
+		}
+	for (i = f->marked; i > 0 && i > f->marked - MARKS; i--)
+		if (strcmp(f->marks[i % MARKS].id, id) == 0) {
+			*number = f->marks[i % MARKS].number;
+			return f->events - *number < RING;
+		}
+	return false;
 }
 
 /* Sends the events after that number. */
@@ -234,16 +265,21 @@ events_repeat(const struct feed *f, struct client *client, int64_t number)
 
 /* Sends the present state. */
 static void
-state_send(const struct feed *f, struct client *client)
+state_send(struct feed *f, struct client *client)
 {
-	char text[TEXT_MAX];
+	struct mark *mark = &f->marks[++f->marked % MARKS];
+	char text[TEXT_MAX], id[ID_SIZE];
 	size_t i;
+
+	id_make(id);
+	(void)memcpy(mark->id, id, sizeof(id));
+	mark->number = f->events;
 
 	for (i = 0; i < f->n; i++) {
 		if (f->known[i].status[0] == '\0' ||
 		    !is_for(client, &f->known[i].about))
 			continue;
-		event_write(f, &f->known[i], text);
+		event_write(&f->known[i], id, text);
 		client_send(client, text, strlen(text));
 	}
 }
