@@ -263,6 +263,11 @@ is(decode_json($out)->{id}, $d->{id}, 'status shows the latest deployment of the
 remote('remote', 'set-url', 'origin', 'https://git.example.org/team/other');
 rejected(66, qr{no project has the repository https://git\.example\.org/team/other: name},
     { cwd => $checkout }, 'status');
+remote('remote', 'set-url', 'origin', 'https://ann:s3cret@git.example.org/team/other');
+rejected(66, qr{no project has the repository https://\*\*\*\@git\.example\.org/team/other: name},
+    { cwd => $checkout }, 'status');
+rejected(78, qr{"https://\*\*\*\@slipway\.example\.org" is not the URL of a service}, '-H',
+    'https://ann:s3cret@slipway.example.org', 'status');
 $api->make('/api/projects', { name => 'twin', repository => 'https://git.example.org/team/shop' });
 remote('remote', 'set-url', 'origin', 'ssh://git@git.example.org/team/shop.git/');
 rejected(65, qr/2 projects have the repository .*: name one with --project/, { cwd => $checkout }, 'status');

@@ -3,6 +3,7 @@
 
 #include <strings.h>
 
+#include "core/address.h"
 #include "core/num.h"
 #include "core/str.h"
 
@@ -139,7 +140,7 @@ project_here(struct client *c, const struct list *list, struct named *out)
 		return err_public(ERR_CONFLICT,
 		    "%zu projects have the repository %s: name one with "
 		    "--project",
-		    found, here.address);
+		    found, address_public(c->a, here.address));
 	if (here.address == NULL)
 		return err_public(ERR_NOTFOUND,
 		    "this checkout has no remote repository: name the project "
@@ -147,7 +148,7 @@ project_here(struct client *c, const struct list *list, struct named *out)
 	return err_public(ERR_NOTFOUND,
 	    "no project has the repository %s: name the project with "
 	    "--project",
-	    here.address);
+	    address_public(c->a, here.address));
 }
 
 const struct err *

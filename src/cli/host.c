@@ -138,10 +138,11 @@ host_url(struct arena *a, const char *text, const char **out)
 		return err_public(ERR_CONFIG,
 		    "\"%s\" is not the URL of a service: it must have the form "
 		    "https://deploy.example.org",
-		    text);
+		    address_public(a, text));
 	if (ad.scheme == ADDRESS_HTTP && !address_is_loopback(&ad))
 		return err_public(ERR_CONFIG,
-		    "%s: slipway sends no token without TLS: use https", text);
+		    "%s: slipway sends no token without TLS: use https",
+		    address_public(a, text));
 	*out = address_origin(a, &ad);
 	return NULL;
 }

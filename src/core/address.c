@@ -210,3 +210,25 @@ address_origin(struct arena *a, const struct address *ad)
 	    arena_printf(a, "%s://%s", name, host) :
 	    arena_printf(a, "%s://%s:%lld", name, host, (long long)ad->port);
 }
+
+const char *
+address_public(struct arena *a, const char *text)
+{
+	const char *scheme = strstr(text, "://"), *at = NULL, *c;
+	const char *from = scheme == NULL ? text : scheme + 3;
+	const char *end = from + strcspn(from, "/?#");
+	struct address ad;
+
+	/* what git cannot read may have a slash in its password */
+	if (memchr(from, '@', (size_t)(end - from)) == NULL &&
+	    !address_read(text, &ad))
+		end = from + strlen(from);
+	for (c = from; c < end; c++)
+		if (*c == '@')
+			at = c;
+	if (at == NULL ||
+	    ((scheme == NULL || strncasecmp(text, "ssh", 3) == 0) &&
+		memchr(from, ':', (size_t)(at - from)) == NULL))
+		return text;
+	return arena_printf(a, "%.*s***%s", (int)(from - text), text, at);
+}

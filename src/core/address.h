@@ -53,6 +53,11 @@ bool address_is_loopback(const struct address *);
 /* Whether no part of the path leads elsewhere or is read in two ways. */
 bool address_path_is_plain(const char *path);
 
+/* The text for messages: `***` instead of a password, or of whatever precedes
+ * the @ of a URL other than SSH, which can be a token.  The text need not be a
+ * valid address. */
+const char *address_public(struct arena *, const char *text);
+
 /* The port, or the scheme's own. */
 int64_t address_port(const struct address *);
 bool address_same_host(const struct address *, const struct address *);

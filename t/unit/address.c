@@ -186,6 +186,36 @@ ssh(void)
 	ok(git_known_hosts_fault("/etc/ssh-2.0_x") == NULL, "a usual path");
 }
 
+static void public(void)
+{
+	static const char *const rows[][2] = {
+		{ "https://git.example.org/o/p",
+		    "https://git.example.org/o/p" },
+		{ "https://ann:s3cret@git.example.org/o/p",
+		    "https://***@git.example.org/o/p" },
+		{ "https://ghp_token@git.example.org/o/p",
+		    "https://***@git.example.org/o/p" },
+		{ "HTTP://:x@h/p", "HTTP://***@h/p" },
+		{ "https://ann:a/b@c@git.example.org/o",
+		    "https://***@git.example.org/o" },
+		{ "https://ann:x@[::1]:3000/o", "https://***@[::1]:3000/o" },
+		{ "ftp://ann:x@h/p", "ftp://***@h/p" },
+		{ "https://ann:x@h/@scope/x", "https://***@h/@scope/x" },
+		{ "https://h/@scope/x", "https://h/@scope/x" },
+		{ "ssh://git@h/o/p", "ssh://git@h/o/p" },
+		{ "ssh://git:x@h/o/p", "ssh://***@h/o/p" },
+		{ "git@h:o/p", "git@h:o/p" },
+		{ "git@h:o/p@1", "git@h:o/p@1" },
+		{ "/srv/a@b", "/srv/a@b" },
+		{ "", "" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		is_str(address_public(arena, rows[i][0]), rows[i][1],
+		    "the public form of an address");
+}
+
 int
 main(void)
 {
@@ -196,6 +226,7 @@ main(void)
 	origin();
 	paths();
 	ssh();
+	public();
 	arena_close(arena);
 	return tap_done();
 }
