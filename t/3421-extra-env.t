@@ -34,6 +34,36 @@ sub deploy { my ($role, $project, $vars, @more) = @_;
 sub retry { my ($role, $id) = @_; return $as{$role}->post("/api/deployments/$id/retry") }
 my %extra = (TARGET => 'x', MAKEFLAGS => '--eval=$(shell id)');
 
+# --- names that steer programs
+for my $name (qw(NODE_OPTIONS PYTHONUNBUFFERED GIT_AUTHOR_NAME PERL5LIB RUBYOPT _JAVA_OPTIONS PHPRC)) {
+	my ($project) = project(extraEnv => 'deployers');
+	my $got = deploy('maintainer', $project, { $name => 'x' });
+	is(outcome($got), '201', "a maintainer may set $name");
+	is(outcome(retry('deployer', $got->{json}{id})), '201', 
+	    "a deployer may repeat a deployment with that $name");
+	$got = deploy('deployer', $project, { $name => 'x' });
+	is(outcome($got), "422 /envVars/$name",
+	    "a deployer may not set $name, though extraEnv is deployers");
+	like($got->{json}{errors}[0]{detail}, qr/steers programs .* ask a maintainer/,
+	    "the error for $name gives advice");
+	is(outcome($api->put("/api/projects/$project",
+		{ envPresets => [ { key => $name, label => 'L', type => 'input', pattern => '[xy]' } ] })),
+	    '200',
+	    "a preset can have the name $name");
+	is(outcome(deploy('deployer', $project, { $name => 'y' })), '201',
+	    "a deployer may set a preset $name");
+	is(outcome(deploy('deployer', $project, { $name => 'z' })), "422 /envVars/$name",
+	    "the pattern of the preset $name holds");
+	is(outcome($as{maintainer}->post('/api/environments', { projectId => $project, name => 'e',
+		variables => [ { key => $name, value => 'x' } ] })), '201',
+	    "an environment can have the variable $name");
+}
+for my $name (qw(GIT_DIR GIT_SSH_COMMAND GIT_CONFIG_COUNT LD_PRELOAD BASH_ENV OPENSSL_CONF PATH SLIPWAY_X)) {
+	my ($project) = project();
+	is(outcome(deploy('admin', $project, { $name => 'x' })), "422 /envVars/$name",
+	    "an administrator may not set $name");
+}
+
 # --- roles
 for (
 	['nobody', admin => '422 /envVars/MAKEFLAGS', qr/extraEnv is nobody/],

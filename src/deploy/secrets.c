@@ -209,7 +209,7 @@ triggers_judge(struct stored_secrets *stored, const struct project *p,
 	struct list base;
 	/* only maintainers write triggers */
 	const struct env_rules rules = { presets, &base,
-		variables_rejection(p, ROLE_MAINTAINER) };
+		variables_rejection(p, ROLE_MAINTAINER), NULL };
 	struct faults *f = stored->deploy->faults;
 	const bool judged = !faults_has(f, "/envPresets");
 	struct arena *scratch = arena_open(WORK_MAX);

@@ -141,6 +141,17 @@ variables_rejection(const struct project *p, enum role role)
 	return NULL;
 }
 
+/* Why the role may not set variables that steer programs; NULL if it may. */
+static const char *
+variables_steering(enum role role)
+{
+	return role >= ROLE_MAINTAINER ?
+	    NULL :
+	    "steers programs that the steps run, and is not among the "
+	    "project's envPresets: ask a maintainer to add it there, or to the "
+	    "environment";
+}
+
 /* The sealed value of a variable; NULL = none. */
 static const char *
 sealed_of(const struct map *sealed, const char *key)
@@ -186,7 +197,9 @@ pair_fault(struct arena *a, const struct project *p, const struct list *presets,
 {
 	const struct preset *preset = preset_find(presets, pair->key);
 
-	if (preset == NULL && variables_rejection(p, ROLE_DEPLOYER) != NULL)
+	if (preset == NULL &&
+	    (variables_rejection(p, ROLE_DEPLOYER) != NULL ||
+		env_name_steers(pair->key)))
 		return arena_printf(a,
 		    "%.128s, which the project's envPresets do not name",
 		    pair->key);
@@ -281,7 +294,8 @@ variables_make(struct deploy *deploy, const struct project *p,
 	struct list presets, given, all;
 	const struct env_rules rules = { .presets = &presets,
 		.base = base,
-		.rejection = variables_rejection(p, order->role) };
+		.rejection = variables_rejection(p, order->role),
+		.steering = variables_steering(order->role) };
 	const struct err *e;
 
 	if (faults_at(deploy->faults, "/envVars"))

@@ -154,6 +154,8 @@ env_check(const struct env_rules *rules, const struct list *given,
 			    fault_pointer(f, pointer, v[i].name), f);
 		else if (rules->rejection != NULL)
 			fault(f, pointer, v[i].name, rules->rejection);
+		else if (rules->steering != NULL && env_name_steers(v[i].name))
+			fault(f, pointer, v[i].name, rules->steering);
 	}
 	base_take(rules, base, pointer, f, out);
 	defaults_take(rules, pointer, f, out);

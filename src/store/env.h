@@ -40,6 +40,8 @@ struct env_rules {
 				  * given; NULL = none */
 	const char *rejection; /* why other variables are rejected; NULL = they
 			      * are accepted */
+	const char *steering;  /* why those of them are rejected that steer
+			      * programs; NULL = they are accepted */
 };
 
 /* Checks names and sizes only; adds faults below the pointer. */

@@ -6,8 +6,8 @@
 
 #include "core/str.h"
 
-/* Names that would affect the programs that run the steps. A trailing `*`
- * matches any suffix. */
+/* Names that steer the shell and the loader of the steps, git, or this service,
+ * whoever sets them. A trailing `*` matches any suffix. */
 static const char *const rejected[] = {
 	"BASH",
 	"BASHOPTS",
@@ -22,49 +22,84 @@ static const char *const rejected[] = {
 	"HOME",
 	"HOSTALIASES",
 	"IFS",
-	"JAVA_TOOL_OPTIONS",
-	"JDK_JAVA_OPTIONS",
 	"LD_*",
 	"LOCALDOMAIN",
 	"LOCPATH",
 	"MALLOC_*",
 	"NLSPATH",
-	"NODE_OPTIONS",
 	"OPENSSL_CONF",
 	"OPENSSL_ENGINES",
 	"OPENSSL_MODULES",
 	"PATH",
-	"PERL*",
-	"PHPRC",
-	"PHP_INI_SCAN_DIR",
 	"PROMPT_COMMAND",
 	"PS4",
-	"PYTHON*",
 	"RES_OPTIONS",
-	"RUBY*",
 	"SHELL",
 	"SHELLOPTS",
 	"SLIPWAY_*",
 	"SSH_ASKPASS*",
 	"XDG_CONFIG_HOME",
 	"ZDOTDIR",
+	NULL,
+};
+
+/* Of these, names that steer no more than what git commits, prints and traces,
+ * and those that other services use for their own variables. */
+static const char *const harmless[] = {
+	"GIT_AUTHOR_*",
+	"GIT_BRANCH",
+	"GIT_COMMIT",
+	"GIT_COMMITTER_*",
+	"GIT_CURL_VERBOSE",
+	"GIT_DEPTH",
+	"GIT_EDITOR",
+	"GIT_LFS_SKIP_SMUDGE",
+	"GIT_MERGE_AUTOEDIT",
+	"GIT_PAGER",
+	"GIT_SEQUENCE_EDITOR",
+	"GIT_STRATEGY",
+	"GIT_TAG",
+	"GIT_TERMINAL_PROMPT",
+	"GIT_TRACE*",
+	"GIT_URL",
+	NULL,
+};
+
+/* Names by which a program runs other code than that of the script. Maintainers
+ * could as well write it there; deployers could not. */
+static const char *const steering[] = {
+	"GIT_*",
+	"JAVA_TOOL_OPTIONS",
+	"JDK_JAVA_OPTIONS",
+	"NODE_OPTIONS",
+	"PERL*",
+	"PHPRC",
+	"PHP_INI_SCAN_DIR",
+	"PYTHON*",
+	"RUBY*",
 	"_JAVA_OPTIONS",
 	NULL,
 };
 
 static bool
-is_refused(const char *name)
+is_among(const char *const *names, const char *name)
 {
 	size_t i, len;
 
-	for (i = 0; rejected[i] != NULL; i++) {
-		len = strlen(rejected[i]);
-		if (rejected[i][len - 1] == '*' ?
-			strncmp(name, rejected[i], len - 1) == 0 :
-			strcmp(name, rejected[i]) == 0)
+	for (i = 0; names[i] != NULL; i++) {
+		len = strlen(names[i]);
+		if (names[i][len - 1] == '*' ?
+			strncmp(name, names[i], len - 1) == 0 :
+			strcmp(name, names[i]) == 0)
 			return true;
 	}
 	return false;
+}
+
+bool
+env_name_steers(const char *name)
+{
+	return is_among(steering, name);
 }
 
 const char *
@@ -73,7 +108,7 @@ env_name_fault(const char *name)
 	if (!str_matches(name, ENV_NAME_ERE))
 		return "must start with a letter or _, contain only letters, "
 		       "digits and _, and have at most 128 characters";
-	if (is_refused(name))
+	if (is_among(rejected, name) && !is_among(harmless, name))
 		return "is a name that controls the shell, the loader, git or "
 		       "this service; choose another";
 	return NULL;

@@ -108,10 +108,15 @@ static const char *const bad_names[] = { "", "1A", "A-B", "A B", "A=B", "A\n",
 	"\xc3\x84", "a.b", "PATH", "IFS", "BASH_ENV", "ENV", "LD_PRELOAD",
 	"LD_LIBRARY_PATH", "GIT_SSH_COMMAND", "GIT_", "SLIPWAY_COMMIT", "HOME",
 	"SHELL", "PS4", "CDPATH", "BASH_FUNC_ls", "BASH_FUNC_echo%%",
-	"SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "GCONV_PATH", "PERL5LIB",
-	"PYTHONPATH", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "CI",
-	"OPENSSL_CONF", "OPENSSL_MODULES", "PHPRC", "PHP_INI_SCAN_DIR",
+	"SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "GCONV_PATH", "CI",
+	"OPENSSL_CONF", "OPENSSL_MODULES", "GIT_DIR", "GIT_CONFIG_COUNT",
+	"GIT_EXEC_PATH", "GIT_ASKPASS", "GIT_AUTHOR", "GIT_PROXY_COMMAND",
 	"XDG_CONFIG_HOME", NULL };
+
+static const char *const steering_names[] = { "PERL5LIB", "PYTHONPATH",
+	"PYTHONUNBUFFERED", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS",
+	"_JAVA_OPTIONS", "PHPRC", "PHP_INI_SCAN_DIR", "GIT_AUTHOR_NAME",
+	"GIT_COMMITTER_EMAIL", "GIT_PAGER", "GIT_TRACE_CURL", NULL };
 
 static void
 names_test(void)
@@ -125,6 +130,13 @@ names_test(void)
 	for (i = 0; bad_names[i] != NULL; i++)
 		ok(env_name_fault(bad_names[i]) != NULL,
 		    "invalid name number %zu", i);
+	for (i = 0; steering_names[i] != NULL; i++)
+		ok(env_name_fault(steering_names[i]) == NULL &&
+			env_name_steers(steering_names[i]),
+		    "%s is valid and steers a program", steering_names[i]);
+	for (i = 0; good_names[i] != NULL; i++)
+		ok(!env_name_steers(good_names[i]), "%s steers no program",
+		    good_names[i]);
 	(void)memset(longest, 'x', 128);
 	ok(env_name_fault(longest) == NULL, "a name of 128 bytes is valid");
 	(void)memset(longest, 'x', 129);
