@@ -85,6 +85,7 @@ is(files(deploy($clean, 'a fresh deployment of an unchanged workspace succeeds')
     'a fresh checkout does not reuse a workspace with ignored files');
 
 # --- none
+my ($real) = deploy($clean, 'a deployment shows its workspace') =~ m{^(/\S+)$}m;
 my $state = "SELECT CONCAT_WS(' ', status, branch, commit_hash, checked_at) FROM workspace"
     . " WHERE project_id = $project";
 my $before = $all->db->sql($state);
@@ -102,6 +103,11 @@ is($all->db->sql($state), $before, 'without a checkout, the state of the workspa
 ok(poll(30, sub { !-e $at }), 'the empty workspace is removed after the run');
 is(files(deploy($none, 'another deployment without a checkout succeeds')), '',
     'another deployment without a checkout finds no files of the first');
+my $reach = pipeline('none', $list, "set +e; cd '$real'; ls -A; cat file; echo changed >file; rm -rf '$real';"
+	. " umount '$real'; echo x >evil; true");
+$log = deploy($reach, 'a deployment without a checkout looks for the files of the last one');
+unlike($log, qr/^(?:one|file|\.git|src)$/m, 'it does not see them');
+like($log, qr/Read-only file system/, 'it cannot write there');
 rename "$repo.away", $repo or die;
 is(files(deploy($clean, 'a checkout afterwards succeeds')), $committed,
     'a checkout afterwards has the files of the commit');

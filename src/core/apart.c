@@ -138,6 +138,16 @@ apart_tmp(int home, uid_t uid, gid_t gid)
 	return e;
 }
 
+const struct err *
+apart_hide(const char *path)
+{
+	if (mount("tmpfs", path, "tmpfs",
+		MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		"mode=0555") == -1)
+		return err_errno("mount an empty directory on %s", path);
+	return NULL;
+}
+
 void
 apart_tmp_remove(int home)
 {

@@ -28,6 +28,9 @@ const char *apart_scratch(unsigned what, const char *home);
 /* Call after apart_enter: mounts directories below `home`, a descriptor, on
  * /tmp and /var/tmp.  They belong to the given user. */
 MUSTCHECK const struct err *apart_tmp(int home, uid_t uid, gid_t gid);
+/* Call after apart_enter: hides a directory behind an empty one that nobody can
+ * write to. */
+MUSTCHECK const struct err *apart_hide(const char *path);
 /* Returns the flags that this process has the rights for; forks a child to find
  * out. */
 unsigned apart_possible(void);

@@ -88,7 +88,9 @@ ask_monitor(struct dispatch *d, struct task *t)
 		.epoch = t->run.epoch,
 		.project = t->run.project,
 		.limit = t->limit,
-		.status = t->cache };
+		.status = t->cache,
+		.error = t->no_checkout ? WIRE_FILES_HIDDEN :
+					  WIRE_FILES_SHOWN };
 	int fds[WIRE_FD__REQUEST];
 	const struct err *e;
 	size_t i;
@@ -216,6 +218,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	t->limit = description_limit(&d->settings.runner, c);
 	t->over_deleted = c->over_deleted;
 	t->cache = (int32_t)c->cache_generation;
+	t->no_checkout = str_eq(c->checkout, PIPELINE_CHECKOUT_NONE);
 	fetch_begin(&t->fetch, clone_is_needed(c) ? c->repository : "");
 	control_leased(d, t);
 	task_move(t, PHASE_PREPARING);
@@ -230,8 +233,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	clone_begin(d, &t->clone, c, t->run.name);
 	is_started = start_prepare(d, t);
 	/* Otherwise the checkout says that the deployment has started. */
-	if (t->phase != PHASE_CLOSED && c->notices &&
-	    str_eq(c->checkout, PIPELINE_CHECKOUT_NONE))
+	if (t->phase != PHASE_CLOSED && c->notices && t->no_checkout)
 		started_note(d, t);
 	return is_started;
 }

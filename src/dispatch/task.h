@@ -45,6 +45,7 @@ struct task {
 	int64_t limit;     /* seconds that its job can take, 0 = any */
 	bool over_deleted; /* see struct claim, like the next one */
 	int32_t cache;
+	bool no_checkout;
 	struct clone clone;
 	struct fetch fetch;
 	struct progress progress;

@@ -76,12 +76,28 @@ limit(struct job_place *place, int option)
 }
 
 static void
+flag(struct job_place *out, int option)
+{
+	if (option == 'U') {
+		out->user_namespaces = true;
+		return;
+	}
+	out->apart |= APART_MOUNTS;
+	if (option == 'E')
+		out->hides = true;
+	else if (option == 'N')
+		out->nameless = true;
+	else
+		out->apart |= option == 'I' ? APART_IPC : APART_TMP;
+}
+
+static void
 options(int argc, char **argv, struct job_place *out)
 {
 	int c;
 
 	while (
-	    (c = getopt(argc, argv, "i:t:H:W:u:g:S:G:INTUn:f:p:C:M:")) != -1) {
+	    (c = getopt(argc, argv, "i:t:H:W:u:g:S:G:EINTUn:f:p:C:M:")) != -1) {
 		switch (c) {
 		case 'i':
 			out->id = optarg;
@@ -107,18 +123,12 @@ options(int argc, char **argv, struct job_place *out)
 		case 'G':
 			groups(&out->who, optarg);
 			break;
+		case 'E':
 		case 'N':
-			out->nameless = true;
-			out->apart |= APART_MOUNTS;
-			break;
 		case 'I':
-			out->apart |= APART_MOUNTS | APART_IPC;
-			break;
 		case 'T':
-			out->apart |= APART_MOUNTS | APART_TMP;
-			break;
 		case 'U':
-			out->user_namespaces = true;
+			flag(out, c);
 			break;
 		case 'C':
 			out->cache = optarg;
@@ -193,7 +203,10 @@ apart(struct job *job)
 		job->unnamed = passwd_give(&place->who, place->home,
 		    apart_scratch(job->shared == NULL ? place->apart : 0,
 			place->home));
-	return passwd_enter(JOB_FD(WIRE_FD_WORKSPACE), place->workspace);
+	e = passwd_enter(JOB_FD(WIRE_FD_WORKSPACE), place->workspace);
+	if (e == NULL && job->shared == NULL && place->hides)
+		job->shared = apart_hide(place->workspace);
+	return e;
 }
 
 static const struct err *

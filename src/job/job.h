@@ -103,6 +103,7 @@ struct job_place {
 				  * `who` */
 	bool nameless;           /* no passwd file lists the account */
 	unsigned apart;          /* enum apart */
+	bool hides;              /* steps do not see the workspace */
 	bool user_namespaces;    /* steps may create user namespaces */
 	int64_t open_files;      /* 0 = inherited, like the next two */
 	int64_t file_size;

@@ -455,8 +455,9 @@ course_head(struct course *c)
 	return e;
 }
 
-/* The steps get an empty directory in the private home, so the files of the
- * last checkout stay as they are. */
+/* The steps get an empty directory in the private home. The files of the last
+ * checkout belong to the same account, so they are hidden where mounts can be
+ * private. */
 static const struct err *
 course_no_checkout(struct course *c)
 {
@@ -464,7 +465,10 @@ course_no_checkout(struct course *c)
 	const struct err *e = NULL;
 	int fd;
 
-	job_log_say(&job->log, "==> no checkout");
+	job_log_say(&job->log, "==> no checkout%s",
+	    job->place.hides && job->shared == NULL ?
+		"" :
+		"; the files of the last one cannot be hidden from the steps");
 	if (mkdirat(JOB_FD(WIRE_FD_HOME), EMPTY, 0700) == -1)
 		return err_errno("create an empty workspace");
 	fd = openat(JOB_FD(WIRE_FD_HOME), EMPTY,

@@ -135,6 +135,8 @@ args_make(const struct monitor *m, const struct slot *slot, const char *dir,
 		    i > 0 ? "," : "", slot->who.groups[i]);
 	if (slot->who.ngroups > 0)
 		arg_text(out, "-G", out->groups);
+	if (slot->hides)
+		out->argv[out->n++] = "-E";
 	if ((slot->apart & APART_MOUNTS) != 0)
 		out->argv[out->n++] = "-N";
 	if ((slot->apart & APART_IPC) != 0)
@@ -239,6 +241,8 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 						   "not allowed");
 	slot->watch = monitor_watch(m);
 	slot->apart = apart_of(m, slot);
+	slot->hides = w->error == WIRE_FILES_HIDDEN &&
+	    slot->kind != ACCOUNT_SELF && (m->apart & APART_MOUNTS) != 0;
 	monitor_leavings_begin(&slot->before);
 	*why = WIRE_WHY_WORKSPACE;
 	e = monitor_workspace(m, w->dir, slot, &fds[WIRE_FD_WORKSPACE]);

@@ -49,6 +49,7 @@ struct slot {
 	enum account_kind kind;
 	struct proc_account who;
 	unsigned apart;   /* what it does not share: a set of enum apart */
+	bool hides;       /* its steps do not see the workspace */
 	uid_t watch;      /* real user of the job, 0 = unknown */
 	int64_t deadline; /* when to kill it, monotonic ms, 0 = never */
 	int64_t deployment;

@@ -44,6 +44,12 @@ enum wire_why {
 			     * of this runner */
 };
 
+/* Whether the steps get the files of the workspace. */
+enum wire_files {
+	WIRE_FILES_SHOWN,
+	WIRE_FILES_HIDDEN,
+};
+
 enum wire_wipe {
 	WIRE_WIPE_NOW,
 	WIRE_WIPE_KEEP, /* for workspace_days, moved out of the way of another project */
@@ -76,7 +82,8 @@ struct wire {
 	int64_t pid;
 	int64_t limit; /* maximum seconds of a job, 0 = unlimited */
 	int32_t status;
-	int32_t error;      /* errno with WIRE_REFUSED */
+	int32_t error;      /* errno with WIRE_REFUSED, enum wire_files with
+			     * WIRE_START */
 	char dir[WIRE_DIR]; /* NUL-terminated, the rest zero */
 };
 
