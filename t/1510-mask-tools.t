@@ -132,6 +132,16 @@ my %quoting = (
 	'JSON' => json(''),
 	'JSON in ASCII' => json('->ascii'),
 	'JSON with slashes escaped' => json('->escape_slash'),
+	'repr()' => 'python3 -c "import os; print(repr(os.environ[chr(86)]))"',
+	'ascii()' => 'python3 -c "import os; print(ascii(os.environ[chr(86)]))"',
+	'repr() of bytes' => 'python3 -c "import os; print(os.environb[b\'V\'])"',
+	'html.escape()' => 'python3 -c "import os, html; print(html.escape(os.environ[chr(86)]))"',
+	'html.escape() without quotes' =>
+	    'python3 -c "import os, html; print(html.escape(os.environ[chr(86)], False))"',
+	'xmlcharrefreplace' => 'python3 -c "import os, html, sys; sys.stdout.buffer.write('
+	    . 'html.escape(os.environ[chr(86)]).encode(\'ascii\', \'xmlcharrefreplace\'))"',
+	'csv' => 'python3 -c "import os, csv, sys; csv.writer(sys.stdout).writerow([os.environ[chr(86)]])"',
+	'grep --color' => 'printf "%s\n" "$V" | grep --color=always -e "[a-m]" -e "^"',
 	'percent escapes' => escapes('%%%02X'),
 	'percent escapes in lower case' => escapes('%%%02x'),
 );

@@ -10,6 +10,8 @@
 #define BUCKETS 4096
 #define NEEDLE_MAX ((size_t)1 << 20)
 #define HELD_MAX ((size_t)1 << 22)
+#define ESC '\033'
+#define COLOR_MAX 32  /* bytes of a control sequence */
 #define BLANKS_MAX 64 /* maximum indentation of a line */
 
 struct needle {
@@ -29,6 +31,7 @@ struct mask {
 	struct buf held; /* undecided, or already shown but part of a
 			  * decision */
 	size_t shown;    /* bytes of held: already appended */
+	bool colored;    /* held contains control sequences */
 	size_t covered;  /* bytes of held: hidden by a mark that was appended */
 };
 
@@ -137,11 +140,32 @@ line_break(const char *at, size_t left)
 	return n;
 }
 
-/* Length of the text that may separate two characters of such a needle;
- * everything that is left if more may follow.  No character of a needle looks
- * like it. */
+/* Length of a control sequence such as ESC [ 3 1 m, which may stand between any
+ * two characters: tools color parts of a text.  Everything that is left if more
+ * may follow, 0 if there is none. */
 static size_t
-gap(enum spread spread, const char *at, size_t left)
+color(const char *at, size_t left)
+{
+	size_t n = 2;
+
+	if (left == 0 || at[0] != ESC)
+		return 0;
+	if (left > 1 && at[1] == '(')
+		return left == 2 ? 2 : 3; /* ESC ( B */
+	if (left > 1 && at[1] != '[')
+		return 0;
+	while (n < left && n < COLOR_MAX && at[n] >= 0x20 && at[n] < 0x40)
+		n++;
+	if (n >= left)
+		return left;
+	return n < COLOR_MAX && at[n] >= 0x40 && at[n] <= 0x7e ? n + 1 : 0;
+}
+
+/* Length of the text without control sequences that may separate two characters
+ * of such a needle; everything that is left if more may follow.  No character of
+ * a needle looks like it. */
+static size_t
+separators(enum spread spread, const char *at, size_t left)
 {
 	size_t n = 0, broken;
 
@@ -163,12 +187,50 @@ gap(enum spread spread, const char *at, size_t left)
 	return n;
 }
 
+/* Length of the control sequences. */
+static size_t
+colors(const char *at, size_t left)
+{
+	size_t n = 0, len;
+
+	while (n < left && (len = color(at + n, left - n)) > 0)
+		n += len;
+	return n;
+}
+
+static size_t
+gap(enum spread spread, const char *at, size_t left)
+{
+	size_t n = separators(spread, at, left), len;
+
+	while (n < left && (len = colors(at + n, left - n)) > 0) {
+		n += len;
+		n += separators(spread, at + n, left - n);
+	}
+	return n;
+}
+
+/* What a gap can begin with: most bytes are none of these. */
+static const bool gap_begins[256] = { [' '] = true,
+	['\t'] = true,
+	['\r'] = true,
+	['\n'] = true,
+	['\\'] = true,
+	[':'] = true,
+	[','] = true,
+	[';'] = true,
+	['-'] = true,
+	['0'] = true,
+	[ESC] = true };
+
 /* The gap before character `k` of a needle. */
 static size_t
 gap_before(enum spread spread, size_t k, const char *at, size_t left)
 {
-	if (k == 0 || spread == SPREAD_NONE)
+	if (k == 0 || left == 0 || !gap_begins[(unsigned char)at[0]])
 		return 0;
+	if (spread == SPREAD_NONE)
+		return colors(at, left);
 	return gap(k % 2 == 0 ? spread : SPREAD_LINES, at, left);
 }
 
@@ -180,6 +242,43 @@ is_prefix(enum spread spread, size_t k, const char *at, size_t left)
 	    left == 1;
 }
 
+/* Number of equal bytes at the beginning. */
+static size_t
+same(const char *one, const char *two, size_t max)
+{
+	size_t i = 0;
+
+	while (i < max && one[i] == two[i])
+		i++;
+	return i;
+}
+
+/* Like needle_at(), for a needle that only control sequences separate. */
+static size_t
+plain_at(const struct needle *n, const char *at, size_t left, bool *open)
+{
+	size_t i = 0, k = 0, len;
+
+	if (n->len <= left && memcmp(n->text, at, n->len) == 0)
+		return n->len;
+	for (;;) {
+		len = n->len - k < left - i ? n->len - k : left - i;
+		len = same(n->text + k, at + i, len);
+		k += len;
+		i += len;
+		if (k == n->len)
+			return i;
+		if (i < left &&
+		    ((len = color(at + i, left - i)) == 0 || k == 0))
+			return 0;
+		i += i < left ? len : 0;
+		if (i == left) {
+			*open = true;
+			return 0;
+		}
+	}
+}
+
 /* Number of bytes that the needle occupies at `at`, 0 if it does not match;
  * sets *open if it may match once more bytes arrive. */
 static size_t
@@ -188,12 +287,8 @@ needle_at(const struct needle *n, enum spread spread, const char *at,
 {
 	size_t i = 0, k;
 
-	if (spread == SPREAD_NONE) {
-		if (n->len <= left)
-			return memcmp(n->text, at, n->len) == 0 ? n->len : 0;
-		*open = *open || memcmp(n->text, at, left) == 0;
-		return 0;
-	}
+	if (spread == SPREAD_NONE)
+		return plain_at(n, at, left, open);
 	for (k = 0; k < n->len && i < left; k++, i++) {
 		if (at[i] != n->text[k] || at[i] == '0')
 			i += gap_before(spread, k, at + i, left - i);
@@ -241,6 +336,18 @@ chain_at(const struct needle *n, enum spread spread, const char *at,
 	return longest;
 }
 
+/* Whether a control sequence may follow one of the first characters. */
+static bool
+is_colored(const char *at)
+{
+	size_t i;
+
+	for (i = 1; i < MASK_MIN; i++)
+		if (at[i] == ESC)
+			return true;
+	return false;
+}
+
 /* Like match(), for one table. */
 static size_t
 match_spread(const struct mask *m, enum spread spread, const char *at,
@@ -248,17 +355,24 @@ match_spread(const struct mask *m, enum spread spread, const char *at,
 {
 	const struct table *table = &m->table[spread];
 	char head[MASK_MIN];
-	size_t i;
+	size_t longest = 0, len, i;
 
 	if (!table->first[(unsigned char)at[0]])
 		return 0;
+	if (spread == SPREAD_NONE && left >= MASK_MIN) {
+		longest = chain_at(table->bucket[bucket_of(at)], spread, at,
+		    left, open);
+		if (!m->colored || !is_colored(at))
+			return longest;
+	}
 	if (!head_at(spread, at, left, head)) {
 		for (i = 0; i < BUCKETS && !*open; i++)
 			(void)chain_at(table->bucket[i], spread, at, left,
 			    open);
-		return 0;
+		return longest;
 	}
-	return chain_at(table->bucket[bucket_of(head)], spread, at, left, open);
+	len = chain_at(table->bucket[bucket_of(head)], spread, at, left, open);
+	return len > longest ? len : longest;
 }
 
 /* Length of the longest secret at `at`, 0 if there is none.  Sets *open if the
@@ -317,6 +431,7 @@ scan(struct mask *m, enum last last, struct buf *out)
 	enum spread spread;
 	bool open;
 
+	m->colored = m->held.len > 0 && memchr(data, ESC, m->held.len) != NULL;
 	from = m->held.len; /* where the pending plain run begins */
 	for (i = 0; i < m->held.len; i++) {
 		len = match(m, data + i, m->held.len - i, &open, &spread);

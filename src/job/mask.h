@@ -10,8 +10,9 @@
  *   escapes of both, each line indented by up to 64 blanks);
  * - the value in hexadecimal of either case, with or without separators (blank,
  *   colon, comma, semicolon, hyphen, 0x, \x) between bytes, and broken likewise;
- * - the value as quoted in URLs and forms (escapes of either case), JSON and
- *   shells.
+ * - the value as quoted in URLs and forms (escapes of either case), JSON, JSON in
+ *   JSON, shells, SQL, CSV, common languages, HTML and XML;
+ * - each of these with control sequences (ESC [) between its characters.
  *
  * A value that ends in a line break is also found without it.
  *

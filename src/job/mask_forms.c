@@ -234,9 +234,8 @@ add_quoted(struct mask *m, const struct quoter *how, const char *s, size_t len)
 	buf_release(&out);
 }
 
-/* The code point at `s` and its length; length 1 if it is not UTF-8. */
-static size_t
-utf8_take(const char *s, size_t len, uint32_t *out)
+size_t
+mask_character(const char *s, size_t len, uint32_t *out)
 {
 	const unsigned char *at = (const unsigned char *)s;
 	size_t n = at[0] >= 0xf0 ? 4 : (at[0] >= 0xe0 ? 3 : 2), i;
@@ -297,7 +296,7 @@ add_json(struct mask *m, const char *s, size_t len, unsigned flags)
 
 	buf_init(&out, ENCODED_MAX);
 	for (i = 0; i < len; i += n) {
-		n = utf8_take(s + i, len - i, &c);
+		n = mask_character(s + i, len - i, &c);
 		if (is_escaped(c, flags))
 			put_unicode(&out, c, flags);
 		else if (n > 1)
@@ -309,6 +308,25 @@ add_json(struct mask *m, const char *s, size_t len, unsigned flags)
 	if (!out.overflow)
 		mask_needle(m, SPREAD_NONE, out.data, out.len);
 	buf_release(&out);
+}
+
+/* Adds a text in JSON that is a string of JSON itself. */
+static void
+add_nested_json(struct mask *m, const char *s, size_t len)
+{
+	struct buf once, twice;
+	size_t i;
+
+	buf_init(&once, ENCODED_MAX);
+	buf_init(&twice, ENCODED_MAX);
+	for (i = 0; i < len; i++)
+		put_escaped(&once, s[i], "\"\\");
+	for (i = 0; i < once.len; i++)
+		put_escaped(&twice, once.data[i], "\"\\");
+	if (!once.overflow && !twice.overflow)
+		mask_needle(m, SPREAD_NONE, twice.data, twice.len);
+	buf_release(&once);
+	buf_release(&twice);
 }
 
 static void
@@ -343,6 +361,8 @@ mask_forms(struct mask *m, const char *value, size_t len)
 	add_json(m, value, len, JSON_ASCII | JSON_UPPER);
 	add_json(m, value, len, JSON_ASCII | JSON_UPPER | JSON_QUOTE);
 	add_json(m, value, len, JSON_HTML);
+	add_nested_json(m, value, len);
 	for (i = 0; i < sizeof(quoters) / sizeof(quoters[0]); i++)
 		add_quoted(m, &quoters[i], value, len);
+	mask_quotes(m, value, len);
 }

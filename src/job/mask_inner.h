@@ -3,6 +3,8 @@
 #ifndef SLIPWAY_JOB_MASK_INNER_H
 #define SLIPWAY_JOB_MASK_INNER_H
 
+#include <stdint.h>
+
 #include "job/mask.h"
 
 /* Text that may separate the characters of a needle. */
@@ -17,5 +19,9 @@ enum spread {
 void mask_needle(struct mask *, enum spread, const char *text, size_t len);
 /* Adds each encoded form of a value. */
 void mask_forms(struct mask *, const char *value, size_t len);
+/* Adds each form in which languages and web pages quote it. */
+void mask_quotes(struct mask *, const char *value, size_t len);
+/* The code point at `s` and its length; that of a byte if it is not UTF-8. */
+size_t mask_character(const char *s, size_t len, uint32_t *out);
 
 #endif

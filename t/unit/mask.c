@@ -118,12 +118,85 @@ static const struct {
 	{ "one per line", "abcd\nefgh", "abcd\n\nefgh\n", "***\n\n***\n" },
 	{ "colors", "hunter22", "\033[31mhunter22\033[0m",
 	    "\033[31m***\033[0m" },
+	{ "repr()", "it's\x1b \"a\\", "'it\\'s\\x1b \"a\\\\'", "'***'" },
+	{ "repr() in double quotes", "it's\x7f", "\"it's\\x7f\"", "\"***\"" },
+	{ "repr() of bytes", "caf\u00e9's", "b\"caf\\xc3\\xa9's\"",
+	    "b\"***\"" },
+	{ "ascii()", "caf\u00e9 \u20ac \U0001f512",
+	    "'caf\\xe9 \\u20ac \\U0001f512'", "'***'" },
+	{ "%+q of Go", "caf\u00e9 \U0001f512\a",
+	    "\"caf\\u00e9 \\U0001f512\\a\"", "\"***\"" },
+	{ "util.inspect()", "it's\x1b", "'it\\'s\\x1B'", "'***'" },
+	{ "inspect of Ruby", "a#{b} #c \x1b\x01", "\"a\\#{b} #c \\e\\u0001\"",
+	    "\"***\"" },
+	{ "{:?} of Rust", "a\"b\x1b", "\"a\\\"b\\u{1b}\"", "\"***\"" },
+	{ "addslashes()", "a'b\"c\\d", "a\\'b\\\"c\\\\d", "***" },
+	{ "var_export()", "a'b\"c\\d", "'a\\'b\"c\\\\d'", "'***'" },
+	{ "SQL", "it's me", "'it''s me'", "'***'" },
+	{ "CSV", "say \"hi\"", "\"say \"\"hi\"\"\"", "\"***\"" },
+	{ "cat -v", "a\x01\u00e9\tb", "a^AM-CM-)\tb", "***" },
+	{ "JSON in JSON", "a\"b\\c",
+	    "\"{\\\"t\\\":\\\"a\\\\\\\"b\\\\\\\\c\\\"}\"",
+	    "\"{\\\"t\\\":\\\"***\\\"}\"" },
+	{ "htmlspecialchars()", "<a&'b'\"c\">",
+	    "&lt;a&amp;&#039;b&#039;&quot;c&quot;&gt;", "***" },
+	{ "html.escape()", "<a&'b'\"c\">",
+	    "&lt;a&amp;&#x27;b&#x27;&quot;c&quot;&gt;", "***" },
+	{ "html.escape() without quotes", "<a&'b'\"c\">",
+	    "&lt;a&amp;'b'\"c\"&gt;", "***" },
+	{ "template.HTMLEscapeString()", "<a&'b'\"c\">",
+	    "&lt;a&amp;&#39;b&#39;&#34;c&#34;&gt;", "***" },
+	{ "XML", "a&'b'\"c\"", "a&amp;&apos;b&apos;&quot;c&quot;", "***" },
+	{ "Mustache", "a/b='c'`", "a&#x2F;b&#x3D;&#39;c&#39;&#x60;", "***" },
+	{ "htmlentities()", "caf\u00e9 & \u20ac", "caf&eacute; &amp; \u20ac",
+	    "***" },
+	{ "xmlcharrefreplace", "caf\u00e9 \u20ac", "caf&#233; &#8364;", "***" },
+	{ "hexadecimal references", "caf\u00e9 \u20ac", "caf&#xE9; &#x20AC;",
+	    "***" },
+	{ "grep --color", "hunter22 it's",
+	    "x \033[01;31m\033[Khunt\033[m\033[Ker22 it's y",
+	    "x \033[01;31m\033[K*** y" },
+	{ "colors of each character", "hunter22",
+	    "h\033[1mu\033[38;5;1mn\033(B\033[mt\033[0me\033[1mr\033[0m2\033[1m2!",
+	    "***!" },
+	{ "colors at the first characters", "a\"bcd",
+	    "\"a\033[33m\\\"\033[0mbcd\"", "\"***\"" },
+	{ "xxd -R always", "hunter22",
+	    "\033[1;32m6875\033[0m \033[1;32m6e74\033[0m\033[1;32m6572\033[0m 3232\n",
+	    "\033[1;32m***\n" },
+	{ "colors in base64", "0123456789",
+	    "MDEyMz\033[1mQ1Njc4\033[0mOQ==", "***" },
+	{ "a secret with a sequence", "a\033[1mbc", "(a\033[1mbc)", "(***)" },
 	{ "an address", "t0ken-1234", "https://u:t0ken-1234@h/",
 	    "https://u:***@h/" },
 	/* impossible */
 	{ "rev", "hunter22", "22retnuh", "22retnuh" },
 	{ "sed s/./& /g", "hunter22", "h u n t e r 2 2", "h u n t e r 2 2" },
 };
+
+/* A step may print any number of sequences. */
+static void
+many_sequences(void)
+{
+	struct mask *m = mask_open(a);
+	struct buf text, out;
+	int i;
+
+	buf_init(&text, (size_t)1 << 22);
+	buf_init(&out, (size_t)1 << 22);
+	mask_add(m, "hunter22", 8);
+	buf_puts(&text, "68 hunt");
+	for (i = 0; i < 300000; i++)
+		buf_puts(&text, "\033[1m");
+	buf_puts(&text, "er22!");
+	mask_feed(m, text.data, text.len, &out);
+	mask_finish(m, &out);
+	is_str(out.data, "68 ***!",
+	    "any number of sequences may separate two characters");
+	buf_release(&text);
+	buf_release(&out);
+	mask_close(m);
+}
 
 static void
 quoting(void)
@@ -298,6 +371,7 @@ main(void)
 	a = arena_open((size_t)1 << 28);
 	forms();
 	quoting();
+	many_sequences();
 	several();
 	flushing();
 	large();
