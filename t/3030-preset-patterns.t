@@ -10,6 +10,7 @@ use Slipway::API;
 use Slipway::DB;
 use Slipway::Test;
 use Test::More;
+use Time::HiRes qw(time);
 
 my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 2\n");
@@ -42,11 +43,12 @@ for my $case ([ '\d+', 'write [0-9]' ], [ '\w*', 'write [A-Za-z0-9_]' ], [ 'a\s'
 }
 
 # --- patterns on which other matchers never finish
+my $got;
 my $long = 'a' x 65_000;
 for my $pattern ('((a*)*){1,200}b', '((a*)*){1,150}b', '(((a?)*)*){1,99}b', '((a|a)*|(a|a)*)*b',
     '(a|b)*a(a|b){240}c', '(x+x+)+y|((a+)+)+b',
 	'((((a{1,9}){1,9}){1,9}){1,9}){1,9}', '((a{1,255}){1,255}){1,255}') {
-	my $got = $api->put("/api/projects/$project", presets(pattern => $pattern, default => 'a' x 4096));
+	$got = $api->put("/api/projects/$project", presets(pattern => $pattern, default => 'a' x 4096));
 	like(fault($got), qr{^422 /envPresets/0/(?:pattern: repeats too much|default: must match)},
 	    "the pattern $pattern with a default is decided");
 	$got = $api->put("/api/projects/$project", presets(pattern => $pattern));
@@ -57,6 +59,19 @@ for my $pattern ('((a*)*){1,200}b', '((a*)*){1,150}b', '(((a?)*)*){1,99}b', '((a
 	    "a long value for the pattern $pattern is rejected");
 }
 is_deeply([ sort $api->workers ], \@workers, 'no worker died');
+
+# --- many values, each of which is decided in time
+my @keys = map { "WORD$_" } 1 .. 7;
+$got = $api->put("/api/projects/$project", { envPresets => [ map { { key => $_, label => 'L', type => 'input',
+	pattern => '(a|b)*a(a|b){240}c' } } @keys ] });
+is($got->{status}, 200, 'seven presets have a costly pattern');
+my $began = time;
+$got = $api->post('/api/deployments', { projectId => $project, envVars => { map { $_ => $long } @keys } });
+cmp_ok(time - $began, '<', 2, 'seven long values do not take seven times as long');
+is($got->{status}, 422, 'long values for a costly pattern are rejected');
+like(fault($got), qr{/envVars/WORD1: must match the pattern}, 'the first one is decided');
+like(fault($got), qr{/envVars/WORD7: takes too long to match the pattern.*: shorten the value},
+    'the last one takes too long, and the error gives advice');
 
 # --- characters, not bytes
 $api->put("/api/projects/$project", presets(pattern => "[[:upper:]]?[a-z\x{e4}\x{f6}\x{fc}]{1,4}"));

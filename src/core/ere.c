@@ -127,6 +127,7 @@ emit(size_t place)
 }
 
 /* The character at which each state and set was last visited. */
+static size_t visits; /* of states, in the match at hand */
 static uint32_t now, state_seen[ERE_STATES_MAX + 1], set_seen[ERE_BYTES_MAX];
 static bool set_has[ERE_BYTES_MAX];
 
@@ -168,6 +169,7 @@ reach(struct places *to, size_t place, bool at_begin, bool at_end)
 	bool match = false;
 
 	while (end > list) {
+		visits++;
 		place = *--end;
 		s = &states[place];
 		switch ((enum step)s->step) {
@@ -213,8 +215,8 @@ ere_fault(const char *ere)
 	return ere_read(ere, &tree);
 }
 
-bool
-ere_matches(const char *ere, const char *s)
+enum ere_result
+ere_match_within(const char *ere, const char *s, size_t max, size_t *work)
 {
 	static struct places lists[2];
 	struct places *from = &lists[0], *to = &lists[1], *swap;
@@ -223,7 +225,7 @@ ere_matches(const char *ere, const char *s)
 	size_t i;
 
 	if (ere_read(ere, &tree) != NULL)
-		return false;
+		return ERE_NONE;
 	if (now > UINT32_MAX / 2) { /* before the counter wraps around */
 		(void)memset(state_seen, 0, sizeof(state_seen));
 		(void)memset(set_seen, 0, sizeof(set_seen));
@@ -233,13 +235,15 @@ ere_matches(const char *ere, const char *s)
 	emit(tree.root);
 	state_add(STEP_MATCH, 0, 0);
 	from->n = 0;
+	visits = *work;
 	now++;
 	match = reach(from, 0, true, *s == '\0');
-	while (*s != '\0' && from->n > 0) {
+	while (*s != '\0' && from->n > 0 && visits < max) {
 		c = ere_char(&s);
 		to->n = 0;
 		now++;
 		match = false;
+		visits += from->n;
 		for (i = 0; i < from->n; i++)
 			if (takes(&states[from->at[i]], c) &&
 			    reach(to, from->at[i] + 1u, false, *s == '\0'))
@@ -248,5 +252,16 @@ ere_matches(const char *ere, const char *s)
 		from = to;
 		to = swap;
 	}
-	return match && *s == '\0';
+	*work = visits;
+	if (*s != '\0' && from->n > 0)
+		return ERE_UNDECIDED;
+	return match && *s == '\0' ? ERE_MATCH : ERE_NONE;
+}
+
+bool
+ere_matches(const char *ere, const char *s)
+{
+	size_t work = 0;
+
+	return ere_match_within(ere, s, SIZE_MAX, &work) == ERE_MATCH;
 }

@@ -60,6 +60,7 @@ faults_take(struct faults *f, const struct faults *copy)
 	}
 	f->n = copy->n;
 	f->conflicts = copy->conflicts;
+	f->work = copy->work;
 }
 
 bool

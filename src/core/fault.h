@@ -23,6 +23,7 @@ struct faults {
 	struct fault item[FAULTS_MAX];
 	size_t n;         /* all of them, stored or not */
 	size_t conflicts; /* those that faults_conflict added */
+	size_t work;      /* that patterns have taken so far */
 };
 
 /* The arena must outlive the list. */

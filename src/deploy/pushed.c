@@ -232,12 +232,14 @@ trigger_fire(struct firing *f, size_t index)
 		.read_by = f->push->reader,
 		.role = ROLE_MAINTAINER }; /* that of those who may write
 					    * triggers */
+	const size_t work = f->deploy->faults->work;
 	const struct err *e;
 
 	arena_clear(f->deploy->a);
 	faults_init(f->deploy->faults, f->deploy->a);
 	sent.commit_message = message_cut(f->deploy->a,
 	    f->push->commit_message);
+	f->deploy->faults->work = work; /* all triggers share it */
 	order.moved = !trigger->supersede ? DEPLOY_MOVED_IGNORE :
 	    trigger->paths.n > 0          ? DEPLOY_MOVED_FOLLOW :
 					    DEPLOY_MOVED_CANCEL;

@@ -7,6 +7,7 @@
 #include "core/str.h"
 #include "store/env_name.h"
 
+#define WORK_MAX ((size_t)100000000) /* of patterns, for one input: 0.5 s */
 #define O(m, fl, ...)                                                          \
 	FIELD(struct preset_option, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)
 #define P(m, fl, ...)                                                          \
@@ -210,10 +211,20 @@ static void
 input_check(const struct preset *p, const char *value, const char *at,
     struct faults *f)
 {
+	enum ere_result result;
 	const char *wrong;
 
-	if (p->pattern == NULL || ere_matches(p->pattern, value))
+	if (p->pattern == NULL)
 		return;
+	result = ere_match_within(p->pattern, value, WORK_MAX, &f->work);
+	if (result == ERE_MATCH)
+		return;
+	if (result == ERE_UNDECIDED) {
+		faults_add(f, at,
+		    "takes too long to match the pattern, together with the "
+		    "other values: shorten the value, or simplify the pattern");
+		return;
+	}
 	if ((wrong = ere_fault(p->pattern)) != NULL)
 		faults_add(f, at,
 		    "cannot be validated: the preset's pattern %s", wrong);
