@@ -37,7 +37,7 @@ is(becomes($first, 'pending'), 'pending', 'a deployment of a commit is reported 
 my ($status) = $forge->statuses($first);
 is($status->{target_url}, "https://deploy.example.org/slipway/deployments/$waits",
     'the status has a link to the deployment');
-is($status->{description}, 'The deployment is waiting for a runner.', 'the status has a description');
+is($status->{description}, 'The deployment is waiting to start.', 'the status has a description');
 
 # --- cancel and retry
 is($all->api->post("/api/deployments/$waits/cancel", {})->{status}, 200, 'a pending deployment is canceled');

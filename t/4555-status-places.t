@@ -82,7 +82,7 @@ becomes($hash[0], 'slipway/production', "pending production: The deployment is w
     'a commit that was never deployed waits for approval');
 $api->put("/api/projects/$project/lock", { reason => 'incident' });
 $api->as('maintainer')->post("/api/deployments/$waits/approve", {});
-becomes($hash[0], 'slipway/production', "pending production: The deployment is waiting for a runner. $waits",
+becomes($hash[0], 'slipway/production', "pending production: The deployment is waiting to start. $waits",
     'after the approval, the status no longer says that it waits for approval');
 $api->post("/api/deployments/$waits/cancel", {});
 becomes($hash[0], 'slipway/production',
@@ -110,7 +110,7 @@ sub deliver {
 	return $got->{json}{data}[0]{id};
 }
 my $old = deliver($hash[1], $hash[0]);
-becomes($hash[1], 'slipway/staging', "pending staging: The deployment is waiting for a runner. $old",
+becomes($hash[1], 'slipway/staging', "pending staging: The deployment is waiting to start. $old",
     'a second deployment of the commit waits');
 my $new = deliver($hash[2], $hash[1]);
 is($all->show($old)->{reason}, 'superseded', 'a newer push supersedes it');

@@ -17,7 +17,7 @@
  * are not stored: they are what "pending" and "canceled" mean for a deployment
  * that waits for approval, and for one of which no step began. */
 #define STATE_COMMITS(X)						\
-	X(COMMIT_PENDING, "pending", "The deployment is waiting for a runner.") \
+	X(COMMIT_PENDING, "pending", "The deployment is waiting to start.") \
 	X(COMMIT_RUNNING, "running", "The deployment is running.")	\
 	X(COMMIT_SUCCESS, "success", "The deployment succeeded.")	\
 	X(COMMIT_FAILED, "failed", "The deployment failed.")		\
