@@ -553,7 +553,9 @@ follow() {
 		[ $SECONDS -lt $end ] ||
 			die "the deployment did not end within 90 seconds; see $logs/runner.log"
 	done
-	result=$(api GET "/api/deployments/$id" | sed -n 's/^[^[]*"status":"\([a-z]*\)".*/\1/p;q')
+	# steps have a status, too
+	result=$(api GET "/api/deployments/$id" |
+		sed -n 's/"steps":.*//;s/.*"status":"\([a-z]*\)".*/\1/p;q')
 	[ "$result" = success ] ||
 		die "the deployment has the status '$result': see its log above, and $logs/runner.log"
 	say "deployment $id: $result"
