@@ -17,6 +17,7 @@ my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 my $forge = Slipway::Forge->start(type => 'gitea');
 $forge->user(ann => { id => 7 });
 my $repo = $forge->repo('team/site', users => ['ann']);
+$repo->commit('main', { version => "start\n" }, 'start');
 my $conf = $forge->conf(token => scalar $forge->token('ann'));
 my $all = Slipway::Whole->start(api => $conf, runner => "${conf}[runner]\npoll = 60\nslots = 1\n");
 my $api = $all->api;
