@@ -63,8 +63,9 @@ enum conn_care {
 struct db {
 	const struct settings *settings;
 	unsigned flags;
-	MYSQL *my;      /* NULL while not connected */
-	unsigned forks; /* of the process when it connected */
+	MYSQL *my;           /* NULL while not connected */
+	unsigned forks;      /* of the process when it connected */
+	int64_t connections; /* that were opened */
 	struct prepared *prepared;
 	size_t n, cap;
 	int64_t not_before; /* do not connect before this time */

@@ -56,6 +56,12 @@ db_close(struct db *db)
 	mem_free(db);
 }
 
+int64_t
+db_connections(const struct db *db)
+{
+	return db->connections;
+}
+
 const struct settings *
 db_settings(const struct db *db)
 {
@@ -227,6 +233,7 @@ dial(struct db *db)
 		goto out;
 	}
 	e = session(db);
+	db->connections++;
 out:
 	if (e != NULL)
 		db_drop(db);

@@ -62,6 +62,9 @@ MUSTCHECK const struct err *db_open(const struct settings *, unsigned flags,
     struct db **out);
 void db_close(struct db *);
 const struct settings *db_settings(const struct db *);
+/* How many connections were opened.  After a failover, the server of the next one
+ * may not have what was committed over the one before. */
+int64_t db_connections(const struct db *);
 /* Closes the connection; the next use opens another (after a fork, for
  * example). */
 void db_drop(struct db *);

@@ -214,7 +214,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	}
 	run_init(&run, c->id, c->epoch, c->project_id, c->project_dir);
 	t = task_open(d->tasks, &run);
-	t->progress.is_measured = true;
+	t->progress.connection = db_connections(d->db);
 	t->limit = description_limit(&d->settings.runner, c);
 	t->over_deleted = c->over_deleted;
 	t->cache = (int32_t)c->cache_generation;

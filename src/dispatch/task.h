@@ -13,9 +13,11 @@
 
 /* How much of the job's output has reached the database. */
 struct progress {
-	bool is_measured; /* log_at is the size in the database */
-	bool is_broken;   /* the result cannot be read */
-	int64_t log_at;   /* bytes that the database has */
+	/* over which log_at was measured: it is the size in the database; 0 =
+	 * it was not measured */
+	int64_t connection;
+	bool is_broken; /* the result cannot be read */
+	int64_t log_at; /* bytes that the database has */
 	int64_t result_at;
 	int chunks; /* that this dispatcher stored */
 	/* sizes when they were last checked; the result is checked first, so

@@ -54,16 +54,34 @@ renew(struct dispatch *d, struct task *t, int64_t now)
 }
 
 static bool
+is_measured(const struct dispatch *d, const struct task *t)
+{
+	const int64_t connection = t->progress.connection;
+
+	return connection != 0 && connection == db_connections(d->db);
+}
+
+/* Asks what is stored, again after each new connection: it may be to a server
+ * that took over without the last writes.  All records of the result are then
+ * written again; those that are stored change nothing. */
+static bool
 measure(struct dispatch *d, struct task *t)
 {
-	struct joblog_state state;
+	struct progress *p = &t->progress;
+	int64_t size;
 
-	if (t->progress.is_measured)
+	if (is_measured(d, t))
 		return true;
-	if (!done(d, t, joblog_state(d->db, d->a, t->run.id, &state)))
+	if (!done(d, t, joblog_stored(d->db, d->a, t->run.id, &size)))
 		return false;
-	t->progress.log_at = state.size;
-	t->progress.is_measured = true;
+	if (size < p->log_at)
+		log_warn("%s: the database has only %lld of %lld bytes of the "
+			 "log; the rest is stored again",
+		    t->run.name, (long long)size, (long long)p->log_at);
+	p->log_at = size;
+	p->result_at = 0;
+	p->connection = db_connections(d->db);
+	t->is_changed = true;
 	return true;
 }
 
@@ -168,8 +186,10 @@ settle_body(struct db *db, void *context)
 	const struct err *e;
 	bool all;
 
-	(void)db;
 	*p = s->before;
+	if (p->connection != db_connections(db))
+		return err_new(ERR_UNAVAILABLE,
+		    "the connection to the database is a new one");
 	p->result_end = INT64_MAX;
 	if ((e = log_store(s->d, s->t, &all)) != NULL ||
 	    (!p->is_broken && (e = result_follow(s->d, s->t)) != NULL))

@@ -61,6 +61,24 @@ static const struct stmt state = {
 	.rowsize = sizeof(struct joblog_state),
 };
 
+/* Where the first gap begins, or the end.  A chunk is behind a gap if all before
+ * it end earlier. */
+static const struct field stored_row[] = { L(length), FIELD_END };
+static const struct field stored_args[] = { L(id), L(id), FIELD_END };
+static const struct stmt stored = {
+	.name = "joblog_stored",
+	.sql = "SELECT COALESCE((SELECT MIN(t.reached) FROM"
+	       " (SELECT c.start, COALESCE(MAX(c.start + c.length) OVER"
+	       " (ORDER BY c.start ROWS BETWEEN UNBOUNDED PRECEDING"
+	       " AND 1 PRECEDING), 0) AS reached FROM log_chunk c"
+	       " WHERE c.deployment_id = ?) t WHERE t.start > t.reached),"
+	       " (SELECT MAX(c.start + c.length) FROM log_chunk c"
+	       " WHERE c.deployment_id = ?), 0) AS length",
+	.args = stored_args,
+	.row = stored_row,
+	.rowsize = sizeof(struct log_args),
+};
+
 /* The chunk that contains a position, and the chunks after it. */
 static const struct stmt chunk_at = {
 	.name = "joblog_chunk_at",
@@ -187,6 +205,7 @@ static const struct stmt mark_pruned = {
 
 static const struct stmt *const joblog_stmts[] = {
 	&state,
+	&stored,
 	&chunk_at,
 	&chunks_after,
 	&plain_from,
@@ -213,6 +232,19 @@ joblog_state(struct db *db, struct arena *a, int64_t deployment_id,
 
 	(void)memset(out, 0, sizeof(*out));
 	return db_row(db, a, &state, &args, out);
+}
+
+const struct err *
+joblog_stored(struct db *db, struct arena *a, int64_t deployment_id,
+    int64_t *out)
+{
+	const struct log_args args = { .id = deployment_id };
+	const struct err *e;
+	struct log_args found;
+
+	e = db_row(db, a, &stored, &args, &found);
+	*out = e == NULL ? found.length : 0;
+	return e;
 }
 
 /* Returns the bytes of a chunk; a compressed one is inflated in the arena. */

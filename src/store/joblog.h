@@ -22,6 +22,9 @@ struct joblog_state {
 /* ERR_NOTFOUND if the deployment is unknown. */
 MUSTCHECK const struct err *joblog_state(struct db *, struct arena *,
     int64_t deployment_id, struct joblog_state *out);
+/* How many bytes are stored from the start without a gap. */
+MUSTCHECK const struct err *joblog_stored(struct db *, struct arena *,
+    int64_t deployment_id, int64_t *out);
 /* Reads at most `max` bytes from `offset`, in the arena; fewer at the end. */
 MUSTCHECK const struct err *joblog_read(struct db *, struct arena *,
     int64_t deployment_id, int64_t offset, size_t max, struct blob *out);
