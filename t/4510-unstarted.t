@@ -110,6 +110,10 @@ for (['of another boot', '00000000-0000-4000-8000-000000000000'], ['without a bo
 my %dirs = (
 	'without a job' => [{}, 'success later'],
 	'with a started job' => [{ lock => 'x' }, 'interrupted at once'],
+	# its dispatcher decided that, and died before the queue knew
+	'that was given up' => [{ lock => 'xx' }, 'success later'],
+	'that was given up before a crash of the machine' =>
+	    [{ lock => 'xx', boot => '00000000-0000-4000-8000-000000000000' }, 'success later'],
 	'with a log' => [{ log => "a line\n" }, 'interrupted at once'],
 	'with a result' => [{ result => "step-started 5\n0 1 0\n" }, 'interrupted at once'],
 	'of another boot' => [{ boot => '00000000-0000-4000-8000-000000000000' }, 'interrupted at once'],
@@ -131,6 +135,20 @@ for my $what (sort keys %dirs) {
 	is(again($id), $how, "a deployment with a directory $what: $how");
 }
 ok($runner->is_clean, 'deployments of dead dispatchers leave nothing behind');
+
+# --- a dispatcher that decided, and is killed before it can write that
+($me) = owners();
+$runner->kill_all;
+$id = held($me);
+my $undecided = directory($id);
+my $holder = $db->hold('SELECT id FROM project WHERE id = ' . $runner->column($id, 'project_id')
+    . ' FOR UPDATE'); # its return to the queue waits for this
+$runner->resume;
+ok(poll(60, sub { -s "$undecided/lock" }), 'a dispatcher decides that a job never began');
+$runner->kill_all;
+$db->let_go($holder);
+$runner->resume;
+is(again($id), 'success later', 'a deployment whose dispatcher was killed after that: success later');
 
 # --- with a result that a crash of the host damaged: [content, status]; a readable
 # end counts, whatever happened to the steps

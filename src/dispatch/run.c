@@ -15,6 +15,7 @@
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
+#include "spool/spool.h"
 
 #define PATH_SIZE 320 /* a name of readdir(3) and a file in it */
 #define DIR_SIZE 64
@@ -346,12 +347,24 @@ is_empty(int fd)
 	return fstat(fd, &st) == 0 && st.st_size == 0;
 }
 
+static bool
+is_given_up(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size == SPOOL_GIVEN_UP;
+}
+
+/* The mark outlives a dispatcher that dies before it has told the queue. */
 bool
 run_never_began(const struct run *r)
 {
-	return r->this_boot && run_has_ended(r) && is_empty(r->lock) &&
-	    is_empty(r->log) && is_empty(r->result) &&
-	    ftruncate(r->lock, 1) == 0;
+	if (!run_has_ended(r))
+		return false;
+	if (is_given_up(r->lock))
+		return true;
+	return r->this_boot && is_empty(r->lock) && is_empty(r->log) &&
+	    is_empty(r->result) && ftruncate(r->lock, SPOOL_GIVEN_UP) == 0;
 }
 
 static bool

@@ -57,8 +57,8 @@ bool run_has_ended(const struct run *);
 /* Writes the job's output through to the disk, the log first, so that a result
  * on the disk implies a complete log. */
 MUSTCHECK const struct err *run_sync(const struct run *);
-/* Whether the job of a run of this boot never began.  If so, it cannot begin
- * any more; the next call returns false. */
+/* Whether the job of a run never began, which is known only of one of this boot.
+ * If so, it cannot begin any more, and each later call returns true, too. */
 bool run_never_began(const struct run *);
 void run_remove(const struct spool *, const struct run *);
 /* Removes directories whose making or removal was cut short by a crash. */

@@ -149,8 +149,8 @@ options(int argc, char **argv, struct job_place *out)
 }
 
 /* Held as long as this process lives, so that others can detect it.  The first
- * holder makes the file one byte long: a job that finds it so must not begin,
- * because it was given up as never started. */
+ * holder makes the file longer: a job that finds it so must not begin, because
+ * another one did, or because it was given up as never started. */
 static const struct err *
 lock(void)
 {
@@ -163,7 +163,7 @@ lock(void)
 	if (st.st_size != 0)
 		return err_new(ERR_CONFLICT,
 		    "the job was already started or given up");
-	if (ftruncate(fd, 1) == -1)
+	if (ftruncate(fd, SPOOL_BEGUN) == -1)
 		return err_errno("mark the lock");
 	return NULL;
 }

@@ -7,8 +7,9 @@
  *     result   events, appended by the job; the run is over when it ends with
  *              an END record
  *     lock     locked by the job (fcntl, whole file) as long as it lives; empty
- *              until a job has begun, or until the holder of the lock has
- *              settled that none will
+ *              until a job has begun (then it has SPOOL_BEGUN bytes), or until
+ *              the holder of the lock has settled that none will (then it has
+ *              SPOOL_GIVEN_UP)
  *     control  a FIFO; a line "cancel" asks the job to end
  *
  *   SPOOL/objects.<project>
@@ -33,6 +34,8 @@
 #include "core/buf.h"
 
 #define SPOOL_RECORD ((size_t)1 << 20)
+#define SPOOL_BEGUN 1    /* bytes of the lock, like the next one */
+#define SPOOL_GIVEN_UP 2 /* by its dispatcher: no job will begin */
 
 /* Names of the records of a job description, in order.  One value each, but
  * env, secret and step-* repeat: each step starts with its step-name. */
