@@ -145,6 +145,23 @@ within(2, sub {
 	like($probe->ask('ping'), qr/^ok/, 'the connection works after a statement over the time limit');
 });
 
+# --- more than the server accepts at once
+$db->sql('SET GLOBAL max_allowed_packet = 1048576');
+my $small = Slipway::Probe->start($db->conf_file);
+like($small->ask('large 500000'), qr/^err not_found /, 'a statement below max_allowed_packet is executed');
+for my $size (1_100_000, 3_000_000, 12_000_000) {
+	for my $what ('large', 'largely') {
+		like($small->ask("$what $size"),
+		    qr/^err payload_too_large 1153 .* \| This is more than MariaDB .*max_allowed_packet/,
+		    "$what: $size bytes are rejected with the name of the setting");
+		like($small->ask('ping'), qr/^ok/, "$what: the next statement succeeds");
+	}
+}
+is(Slipway::Probe->written($db, 'large'), 0,
+    'a transaction with a statement that is too large writes nothing');
+$small->stop;
+$db->sql('SET GLOBAL max_allowed_packet = 16777216');
+
 # --- a child leaves the connection of its parent alone
 is($probe->ask('fork'), 'ok same', 'after a fork, parent and child have different connections');
 

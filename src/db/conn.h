@@ -15,15 +15,16 @@
 
 /* What an error number means for the caller. */
 enum db_what {
-	DB_BUG,    /* unexpected: a fault of the statement or the data */
-	DB_TWICE,  /* a duplicate key */
-	DB_AGAIN,  /* roll back and run the whole transaction again */
-	DB_STALE,  /* the statement must be prepared again */
-	DB_LOST,   /* the connection is lost; what was sent may have been
+	DB_BUG,   /* unexpected: a fault of the statement or the data */
+	DB_TWICE, /* a duplicate key */
+	DB_AGAIN, /* roll back and run the whole transaction again */
+	DB_STALE, /* the statement must be prepared again */
+	DB_LOST,  /* the connection is lost; what was sent may have been
 		    * executed */
-	DB_CUT,    /* the statement was aborted; the connection still works */
-	DB_AWAY,   /* try later, over a new connection */
-	DB_FULL,   /* try later, over this connection */
+	DB_CUT,   /* the statement was aborted; the connection still works */
+	DB_AWAY,  /* try later, over a new connection */
+	DB_FULL,  /* try later, over this connection */
+	DB_LARGE, /* a packet was too large; the server closes the connection */
 	DB_DENIED, /* an administrator must change account or configuration */
 };
 
@@ -66,6 +67,7 @@ struct db {
 	MYSQL *my;           /* NULL while not connected */
 	unsigned forks;      /* of the process when it connected */
 	int64_t connections; /* that were opened */
+	int64_t packet_max;  /* bytes that the server accepts at once */
 	struct prepared *prepared;
 	size_t n, cap;
 	int64_t not_before; /* do not connect before this time */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/num.h"
 #include "core/str.h"
 #include "db/conn.h"
 
@@ -97,7 +98,7 @@ db_drop(struct db *db)
 void
 conn_judge(struct db *db, enum db_what what)
 {
-	if (what == DB_LOST || what == DB_AWAY)
+	if (what == DB_LOST || what == DB_AWAY || what == DB_LARGE)
 		db_drop(db);
 }
 
@@ -200,6 +201,26 @@ session(struct db *db)
 	return conn_query(db, sql, strlen(sql), &what);
 }
 
+/* A larger packet would end the connection, often without a reason. */
+static const struct err *
+packet_max_read(struct db *db)
+{
+	static const char sql[] = "SELECT @@max_allowed_packet";
+	MYSQL_RES *result = NULL;
+	MYSQL_ROW row;
+
+	db->packet_max = INT64_MAX;
+	if (mysql_real_query(db->my, sql, sizeof(sql) - 1) != 0 ||
+	    (result = mysql_store_result(db->my)) == NULL)
+		return db_error("query", mysql_errno(db->my),
+		    mysql_error(db->my));
+	if ((row = mysql_fetch_row(result)) != NULL && row[0] != NULL &&
+	    !num_parse(row[0], 1, NUM_SAFE, &db->packet_max))
+		db->packet_max = INT64_MAX;
+	mysql_free_result(result);
+	return NULL;
+}
+
 static const struct err *
 dial(struct db *db)
 {
@@ -232,7 +253,8 @@ dial(struct db *db)
 		    set->host);
 		goto out;
 	}
-	e = session(db);
+	if ((e = session(db)) == NULL)
+		e = packet_max_read(db);
 	db->connections++;
 out:
 	if (e != NULL)

@@ -9,7 +9,7 @@
  *
  * Errors: an unreachable, full or read-only server, too many connections, and a
  * cluster node without quorum are ERR_UNAVAILABLE; missing privileges are
- * ERR_CONFIG; a duplicate key is ERR_CONFLICT with `sys` 1062; anything
+ * ERR_CONFIG; more than max_allowed_packet is ERR_TOO_LARGE; a duplicate key is ERR_CONFLICT with `sys` 1062; anything
  * unexpected is ERR_INTERNAL.
  */
 #ifndef SLIPWAY_DB_DB_H

@@ -66,6 +66,9 @@ static const struct {
 	{ ER_OUTOFMEMORY, DB_FULL },
 	{ ER_ERROR_DURING_COMMIT, DB_CUT },
 
+	{ ER_NET_PACKET_TOO_LARGE, DB_LARGE },
+	{ CR_NET_PACKET_TOO_LARGE, DB_LARGE },
+
 	{ ER_DBACCESS_DENIED_ERROR, DB_DENIED },
 	{ ER_ACCESS_DENIED_ERROR, DB_DENIED },
 	{ ER_ACCESS_DENIED_NO_PASSWORD_ERROR, DB_DENIED },
@@ -89,6 +92,7 @@ static const enum err_code codes[] = {
 	[DB_CUT] = ERR_UNAVAILABLE,
 	[DB_AWAY] = ERR_UNAVAILABLE,
 	[DB_FULL] = ERR_UNAVAILABLE,
+	[DB_LARGE] = ERR_TOO_LARGE,
 	[DB_DENIED] = ERR_CONFIG,
 };
 
@@ -106,8 +110,16 @@ db_what(unsigned number)
 const struct err *
 db_error(const char *who, unsigned number, const char *text)
 {
-	return err_number(codes[db_what(number)], (int)number, "%s: %u %s", who,
-	    number, text);
+	const enum err_code code = codes[db_what(number)];
+	const struct err *e;
+
+	e = err_number(code, (int)number, "%s: %u %s", who, number, text);
+	if (code != ERR_TOO_LARGE)
+		return e;
+	return err_explain(e, code,
+	    "This is more than MariaDB accepts at once. Send less, or let an "
+	    "administrator raise max_allowed_packet in [mariadbd] of its "
+	    "configuration, at least to 16M.");
 }
 
 const struct err *

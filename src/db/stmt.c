@@ -2,11 +2,14 @@
 #include <assert.h>
 #include <string.h>
 
+#include <mariadb/mysqld_error.h>
+
 #include "core/buf.h"
 #include "core/str.h"
 #include "db/conn.h"
 
-#define ROWS_FIRST 8 /* initial size of a list */
+#define ROWS_FIRST 8   /* initial size of a list */
+#define PACKET_REST 64 /* bytes of a packet besides its arguments */
 #define SQL_MAX ((size_t)64 * 1024)
 
 /* One result of a statement. */
@@ -288,6 +291,20 @@ is_unbegun(const struct db *db)
 	return db->state == DB_OPEN && !db->is_begun;
 }
 
+/* Rejects what the server would not accept at once. */
+static const struct err *
+size_check(const struct db *db, const struct prepared *p, const struct stmt *s)
+{
+	const size_t n = row_width(s->args) + p->begins;
+	size_t size = PACKET_REST + n * sizeof(MYSQL_TIME), i;
+
+	for (i = 0; i < n; i++)
+		size += p->args[i].len;
+	return (int64_t)size <= db->packet_max ?
+	    NULL :
+	    db_error(s->name, ER_NET_PACKET_TOO_LARGE, "not sent");
+}
+
 static const struct err *
 call_once(struct db *db, struct call *c)
 {
@@ -302,7 +319,9 @@ call_once(struct db *db, struct call *c)
 	c->what = DB_BUG;
 	if ((e = conn_ready(db, care, &c->what)) != NULL ||
 	    (e = stmt_get(db, c->s, begins, &p, &c->what)) != NULL ||
-	    (e = row_bind_args(p, begins ? db->token : NULL, c->args)) != NULL)
+	    (e = row_bind_args(p, begins ? db->token : NULL, c->args)) !=
+		NULL ||
+	    (e = size_check(db, p, c->s)) != NULL)
 		return e;
 	c->sent = true;
 	if (begins)

@@ -91,7 +91,6 @@ static const struct stmt slow_list = {
 	.moresize = sizeof(struct probe),
 	.reads = true,
 };
-/* The server answers before it locks the first row. */
 static const struct stmt all_hold = {
 	.name = "all_hold",
 	.sql = "SELECT n AS number FROM counter WHERE id > 0 ORDER BY id"
@@ -99,7 +98,6 @@ static const struct stmt all_hold = {
 	.row = number_row,
 	.rowsize = sizeof(struct probe),
 };
-/* Its rows are sent one by one, and take 0.8 s together. */
 static const struct stmt slow_rows = {
 	.name = "slow_rows",
 	.sql = "SELECT REPEAT('x', 20000) AS text, SLEEP(0.1) AS id"
@@ -216,7 +214,6 @@ reckless_body(struct db *d, void *context)
 	return NULL;
 }
 
-/* The statement that fails is not the one that begins the transaction. */
 static const struct err *
 rows_body(struct db *d, void *context)
 {
@@ -336,6 +333,34 @@ c_write(char *rest)
 	const struct probe args = { .text = rest };
 
 	answer(db_exec(db, &log_insert, &args, NULL), rest);
+}
+
+static const char *
+text_large(const char *size)
+{
+	const size_t n = (size_t)strtoul(size, NULL, 10);
+
+	return memset(arena_alloc(arena, n + 1, 1), 'x', n);
+}
+
+static void
+c_large(char *rest)
+{
+	const struct probe args = { .text = text_large(rest) };
+	struct probe row;
+
+	answer(db_row(db, arena, &log_find, &args, &row), "");
+}
+
+static const struct err *
+large_body(struct db *d, void *context)
+{
+	const struct job *job = context;
+	const struct probe args = { .text = text_large(job->text) };
+	const struct probe mark = { .text = "large" };
+	const struct err *e = db_exec(d, &log_insert, &mark, NULL);
+
+	return e != NULL ? e : db_exec(d, &log_insert, &args, NULL);
 }
 
 static void
@@ -499,6 +524,8 @@ static const struct {
 	{ "count", .run = c_count },
 	{ "find", .run = c_find },
 	{ "write", .run = c_write },
+	{ "large", .run = c_large },
+	{ "largely", .body = large_body },
 	{ "touch", .run = c_touch },
 	{ "both", .run = c_both },
 	{ "half", .run = c_half },
