@@ -169,11 +169,11 @@ rejected(66, qr/unknown project "nothing": "slipway projects" lists the projects
 rejected(66, qr/name the project with --project/, { cwd => tempdir() }, 'pipelines');
 run('list');
 is($out, join("\t", $d->{id}, 'pending', 'web shop', 'production', 'main', 'a' x 40, $d->{createdAt},
-	'first \\u{1b}[31mline', '') . "\n",
+	'first \\u{1b}[31mline', '', '') . "\n",
     'list prints a deployment on one line, without control characters');
 $db->sql("UPDATE deployment SET tag = 'v1.2' WHERE id = $d->{id}");
 run('list');
-like($out, qr/\tv1\.2$/, 'list prints the tag of a deployment');
+like($out, qr/\tv1\.2\t$/, 'list prints the tag of a deployment');
 run('list', '-t', 'v1.2');
 is($out =~ tr/\n//, 1, 'list -t finds the deployments of a tag');
 run('list', '--tag=v1');

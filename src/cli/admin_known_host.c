@@ -50,7 +50,7 @@ name_read(struct host *host, const char *word)
 		return err_public(ERR_METHOD,
 		    "%s: must be HOST, HOST:PORT or the address of a "
 		    "repository over SSH",
-		    word);
+		    address_public(host->a, word));
 	brackets = ad.host[0] == '[';
 	host->word = word;
 	host->address = arena_strndup(host->a, ad.host + (brackets ? 1 : 0),
