@@ -139,7 +139,7 @@ is(scalar job_end($job), 'failed checkout_failed', 'a redirect to another host i
 is(slurp($other_log), '', 'the other host receives no request');
 run_cmd({ cwd => "$root/repo" }, 'sh', '-ec', "git init -q -b main '$root/super'; cd '$root/super';"
 	. "git config user.email a\@example.org; git config user.name a; printf '[submodule \"s\"]\n\tpath = "
-	    . "s\n\turl = http://127.0.0.1:$other_port/private/repo\n' >.gitmodules;"
+	    . "s\n\turl = http://ann:s3cretpw\@127.0.0.1:$other_port/private/repo\n' >.gitmodules;"
 	. "git update-index --add --cacheinfo 160000,\$(git -C ../repo rev-parse HEAD),s; "
 	    . "git add .gitmodules; git commit -qm super");
 $job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret",
@@ -147,6 +147,10 @@ $job = deploy(repository => "$base/private/super", credential => "oauth2\n$secre
 is(scalar job_end($job), 'failed checkout_failed', 'a private submodule on another host fails the checkout');
 like(slurp($other_log), qr/^GET/m, 'a submodule on another host is requested');
 unlike(slurp($other_log), qr/oauth2/, 'a submodule on another host gets no credential');
+like(job_log($job), qr{http://\*\*\*\@127\.0\.0\.1},
+    'the log shows the URL of a submodule without its password');
+unlike(job_log($job) . slurp("$job->{dir}/result"), qr/s3cretpw/,
+    'neither the log nor the result has the password of a URL');
 run_cmd('sh', '-ec',
     "cd '$root/super'; printf '[submodule \"s\"]\n\tpath = s\n\turl = ../repo\n' >.gitmodules; "
     . "git add .gitmodules; git commit -qm same");

@@ -198,6 +198,7 @@ git_open(struct job *job, int64_t deadline, struct git *out)
 
 	(void)memset(out, 0, sizeof(*out));
 	out->job = job;
+	job->log.hides_users = true;
 	out->deadline = deadline;
 	out->credential = -1;
 	out->flags = RUN_CANCEL_ENDS_IT;
@@ -236,6 +237,8 @@ git_close(struct git *g)
 	if (g->credential != -1)
 		(void)close(g->credential);
 	g->credential = -1;
+	job_log_finish(&g->job->log);
+	g->job->log.hides_users = false;
 }
 
 const struct err *

@@ -16,6 +16,7 @@
 #include "core/state.h"
 #include "job/mask.h"
 #include "job/seen.h"
+#include "job/userinfo.h"
 #include "spool/spool.h"
 #include "spool/wire.h"
 
@@ -112,6 +113,8 @@ struct job_place {
 
 struct job_log {
 	struct mask *mask;
+	struct userinfo urls;
+	bool hides_users; /* of URLs: the output is that of git */
 	struct buf out;
 	int fd;
 	int64_t size;

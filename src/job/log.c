@@ -118,7 +118,16 @@ out_flush(struct job_log *log)
 void
 job_log_feed(struct job_log *log, const char *data, size_t len)
 {
-	mask_feed(log->mask, data, len, &log->out);
+	struct buf text;
+
+	if (log->hides_users) {
+		buf_init(&text, OUT_MAX);
+		userinfo_feed(&log->urls, data, len, &text);
+		mask_feed(log->mask, text.data, text.len, &log->out);
+		buf_release(&text);
+	} else {
+		mask_feed(log->mask, data, len, &log->out);
+	}
 	out_flush(log);
 	if (!mask_held(log->mask))
 		log->held_at = 0;
@@ -145,6 +154,12 @@ job_log_tick(struct job_log *log)
 void
 job_log_finish(struct job_log *log)
 {
+	struct buf text;
+
+	buf_init(&text, OUT_MAX);
+	userinfo_finish(&log->urls, &text);
+	mask_feed(log->mask, text.data, text.len, &log->out);
+	buf_release(&text);
 	mask_finish(log->mask, &log->out);
 	out_flush(log);
 	line_end(log);
