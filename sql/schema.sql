@@ -155,7 +155,6 @@ CREATE TABLE deployment (
 	rollback_reason VARCHAR(500),
 	trigger_key VARCHAR(64) COLLATE utf8mb4_bin,
 	when_moved ENUM('cancel', 'follow', 'ignore') NOT NULL DEFAULT 'cancel',
-	warnings INT(11) NOT NULL DEFAULT 0,
 	PRIMARY KEY (id),
 	UNIQUE KEY deployment_running (running_project),
 	KEY deployment_queue (status, project_id, id),
@@ -185,6 +184,16 @@ CREATE TABLE deployment (
 	CONSTRAINT deployment_of FOREIGN KEY (project_id) REFERENCES project (id)
 );
 
+CREATE TABLE deployment_return (
+	deployment_id BIGINT NOT NULL,
+	n BIGINT NOT NULL,
+	runner VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,
+	returned_at DATETIME(3) NOT NULL,
+	PRIMARY KEY (deployment_id),
+	KEY deployment_return_age (returned_at),
+	CONSTRAINT deployment_return_of FOREIGN KEY (deployment_id) REFERENCES deployment (id)
+);
+
 -- The copy of the pipeline's steps that a deployment runs, and how each ended.
 CREATE TABLE deployment_step (
 	deployment_id BIGINT NOT NULL,
@@ -194,7 +203,6 @@ CREATE TABLE deployment_step (
 	directory VARCHAR(255) COLLATE utf8mb4_bin,
 	timeout_seconds BIGINT,
 	run_when ENUM('success', 'failure', 'always') NOT NULL,
-	may_fail TINYINT NOT NULL DEFAULT 0,
 	status ENUM('pending', 'running', 'success', 'failed', 'skipped', 'canceled', 'interrupted') NOT NULL DEFAULT 'pending',
 	exit_code BIGINT,
 	signal BIGINT,
@@ -498,6 +506,8 @@ CREATE TABLE runner (
 	started_at DATETIME(3) NOT NULL,
 	seen_at DATETIME(3) NOT NULL,
 	stopped TINYINT NOT NULL DEFAULT 0,
+	sick_since DATETIME(3),
+	sick_reason VARCHAR(500),
 	PRIMARY KEY (name)
 );
 
@@ -579,7 +589,6 @@ CREATE TABLE step (
 	`position` BIGINT NOT NULL,
 	timeout_seconds BIGINT,
 	run_when ENUM('success', 'failure', 'always') NOT NULL DEFAULT 'success',
-	may_fail TINYINT NOT NULL DEFAULT 0,
 	valid TINYINT NOT NULL DEFAULT 1,
 	version BIGINT NOT NULL DEFAULT 1,
 	created_at DATETIME(3) NOT NULL DEFAULT current_timestamp(3),

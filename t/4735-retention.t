@@ -34,7 +34,8 @@ sub old {
 	    . " VALUES ($next, 0, 's', 'true', 'success');"
 	    . "INSERT INTO log_chunk (deployment_id, start, length, data) VALUES ($next, 0, 1, 'x');"
 	    . "INSERT INTO commit_status (deployment_id, wanted) VALUES ($next, 'success');"
-	    . "INSERT INTO deployment_wait VALUES ($next, 'slots', 'x', 'r', NOW(3))");
+	    . "INSERT INTO deployment_wait VALUES ($next, 'slots', 'x', 'r', NOW(3));"
+	    . "INSERT INTO deployment_return VALUES ($next, 1, 'r', NOW(3))");
 	$name{$next} = $name;
 	return $next;
 }
@@ -111,7 +112,7 @@ my $want = join ', ', sort @kept;
 ok(poll(60, sub { left() eq $want }), 'old deployments are deleted, except those that are needed')
     or is(left(), $want);
 is($api->get("/api/deployments/$real")->{status}, 404, 'a deployment that a runner has run is deleted');
-for my $table (qw(deployment_step log_chunk commit_status deployment_wait)) {
+for my $table (qw(deployment_step log_chunk commit_status deployment_wait deployment_return)) {
 	is($db->sql("SELECT COUNT(*) FROM $table t LEFT JOIN deployment d ON d.id = t.deployment_id"
 		. ' WHERE d.id IS NULL'), 0, "no row of $table belongs to a deleted deployment");
 	is($db->sql("SELECT COUNT(DISTINCT deployment_id) FROM $table WHERE deployment_id = $late"), 1,

@@ -269,6 +269,12 @@ runners_write(struct buf *b, struct arena *a, const struct list *list)
 			(long long)(r[i].slots - r[i].running) :
 			0);
 	}
+	family(b, "slipway_runner_sick", "gauge",
+	    "1 if a runner that is online cannot start deployments.");
+	for (i = 0; i < list->n; i++)
+		if (r[i].online)
+			buf_printf(b, "slipway_runner_sick{runner=\"%s\"} %d\n",
+			    label(a, r[i].name), r[i].sick);
 	family(b, "slipway_runner_last_seen_timestamp_seconds", "gauge",
 	    "Time of the last report of each runner.");
 	for (i = 0; i < list->n; i++)

@@ -60,8 +60,10 @@ static const struct shape component_shape = {
 static const char *const health_statuses[] = { "ok", "degraded", NULL };
 static const struct field health_fields[] = {
 	H(status, 0, .values = health_statuses, .named = "HealthStatus",
-	    .doc = "ok, or degraded while no runner is online or slipway-live "
-		   "does not run; a failure returns 503."),
+	    .doc =
+		"ok, or degraded while no runner is online, one cannot start "
+		"deployments, or slipway-live does not run; a failure "
+		"returns 503."),
 	H(version, 0, .doc = "Version of the service."),
 	H(components, 0, .shape = &component_shape,
 	    .doc = "Parts of the service."),
@@ -117,6 +119,12 @@ api_service_health(struct req *rq)
 	if (count.online == 0)
 		health_degrade(&health, &parts[2],
 		    "No runner is online. Start slipway-runner.");
+	else if (count.sick > 0)
+		health_degrade(&health, &parts[2],
+		    arena_printf(rq->a,
+			"%lld of %lld runners that are online cannot start "
+			"deployments: GET /api/runners says why.",
+			(long long)count.sick, (long long)count.online));
 	if (serve_try(rq->settings->api.live_socket) != 0)
 		health_degrade(&health, &parts[3],
 		    "Requests cannot wait for changes. Start slipway-live.");

@@ -303,6 +303,31 @@ unclaimed_try(struct doctor *d)
 }
 
 static void
+sick_try(struct doctor *d)
+{
+	struct page page = { .page = 1, .limit = PEOPLE };
+	const struct runner *r;
+	const struct err *e;
+	struct list list;
+	size_t i;
+
+	if ((e = runner_page(d->admin->db, d->admin->a, &page, &list)) !=
+	    NULL) {
+		doctor_say(d, VERDICT_FAULT, "runners", "%s", doctor_words(e));
+		return;
+	}
+	r = list.items;
+	for (i = 0; i < list.n; i++)
+		if (r[i].online && r[i].sick)
+			doctor_say(d, VERDICT_FAULT, "runners",
+			    "%s cannot start deployments, and claims none: %s "
+			    "Correct that on its host; the runner tries again "
+			    "by itself, and at once after systemctl reload "
+			    "slipway-runner",
+			    r[i].name, r[i].sick_reason);
+}
+
+static void
 runners_try(struct doctor *d)
 {
 	struct runner_count n;
@@ -319,6 +344,8 @@ runners_try(struct doctor *d)
 	else
 		doctor_say(d, VERDICT_OK, "runners", "%lld of %lld are online",
 		    (long long)n.online, (long long)n.total);
+	if (e == NULL && n.sick > 0)
+		sick_try(d);
 }
 
 /* Users who are bound to another URL of the Git server cannot sign in. */

@@ -143,6 +143,7 @@ struct runner {
 	const char *name;
 	const char *labels;
 	bool online;
+	const char *sick_reason;
 	const char *running;
 	const char *slots;
 	const char *version;
@@ -157,6 +158,7 @@ static const struct json_path runner_paths[] = {
 	R(slots, "slots"),
 	R(version, "version"),
 	R(seen_at, "seenAt"),
+	R(sick_reason, "sickReason"),
 	JSON_PATH_END,
 };
 static const struct column runner_columns[] = {
@@ -167,6 +169,7 @@ static const struct column runner_columns[] = {
 	COLUMN(struct runner, version, "VERSION", 0),
 	COLUMN(struct runner, seen_at, "SEEN", 0),
 	COLUMN(struct runner, labels, "LABELS", COLUMN_CUT),
+	COLUMN(struct runner, sick_reason, "SICK", COLUMN_CUT),
 	COLUMN_END,
 };
 

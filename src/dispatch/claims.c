@@ -97,10 +97,28 @@ slots_free(const struct dispatch *d)
 	return live < slots + hung ? slots + hung - live : 0;
 }
 
+/* How many deployments may be claimed now.  After trouble on this host, one has
+ * to start before the next is claimed. */
+static size_t
+claims_max(const struct dispatch *d)
+{
+	size_t i;
+
+	if (d->sick.since != 0)
+		return 0;
+	if (d->sick.pause == 0)
+		return slots_free(d);
+	for (i = 0; i < d->tasks->n; i++)
+		if (d->tasks->items[i]->phase == PHASE_PREPARING ||
+		    d->tasks->items[i]->phase == PHASE_STARTING)
+			return 0;
+	return slots_free(d) > 0 ? 1 : 0;
+}
+
 static bool
 is_claiming(const struct dispatch *d, const struct claims *c)
 {
-	return c->is_wanted && slots_free(d) > 0;
+	return c->is_wanted && claims_max(d) > 0;
 }
 
 /* Nothing else waits: those that were avoided can be tried again at `due`. */
@@ -134,7 +152,7 @@ claim(struct dispatch *d, struct claims *c)
 	size_t i;
 
 	c->is_held_back = false;
-	e = claim_next(d->db, d->a, &by, slots_free(d), &claimed);
+	e = claim_next(d->db, d->a, &by, claims_max(d), &claimed);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		(void)database_done(&d->database, NULL, "claim");
 		found_all(c, due);
@@ -220,14 +238,16 @@ static void
 rejected(struct dispatch *d, struct claims *c, struct task *t,
     const struct wire *w)
 {
-	const char *busy = start_rejected(d, t, w);
+	const char *why;
+	const enum start_fate fate = start_rejected(d, t, w, &why);
 
 	c->is_wanted = true;
-	if (busy == NULL)
+	if (fate == START_ENDED)
 		return;
-	if (!avoid_add(&c->avoid, t->run.id))
+	if (fate == START_BUSY ? !avoid_add(&c->avoid, t->run.id) :
+				 !avoid_give_back(&c->avoid, t->run.id))
 		rest(c);
-	waiting_note(&c->notes, d, t->run.id, busy);
+	waiting_note(&c->notes, d, t->run.id, why);
 }
 
 static void
@@ -272,7 +292,7 @@ claims_is_idle(const struct dispatch *d, const void *state, int64_t now)
 	const struct claims *c = state;
 
 	(void)now;
-	return d->settings.runner.slots == 0 ||
+	return d->settings.runner.slots == 0 || d->sick.since != 0 ||
 	    (c->is_drained && !c->is_wanted);
 }
 

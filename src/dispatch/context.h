@@ -5,6 +5,7 @@
 
 #include "core/settings.h"
 #include "dispatch/database.h"
+#include "dispatch/sick.h"
 #include "dispatch/spool.h"
 #include "forge/forge.h"
 
@@ -27,6 +28,7 @@ struct dispatch {
 	struct arena *a;  /* cleared before each part works */
 	struct db *db;
 	struct database database;
+	struct sick sick;
 	struct spool spool;
 	struct watch *watch;
 	struct forge *forge; /* for addresses alone; NULL = no Git server */

@@ -13,6 +13,7 @@
 #include "store/notice.h"
 #include "store/queue.h"
 #include "store/retention.h"
+#include "store/returned.h"
 #include "store/runner.h"
 #include "store/session.h"
 #include "store/waiting.h"
@@ -54,6 +55,13 @@ waiting_clean(struct dispatch *d, struct house *h)
 {
 	(void)h;
 	return waiting_tidy(d->db, d->a);
+}
+
+static const struct err *
+returned_clean(struct dispatch *d, struct house *h)
+{
+	(void)h;
+	return returned_tidy(d->db, d->a);
 }
 
 static const struct err *
@@ -154,6 +162,7 @@ static const struct {
 } jobs[] = {
 	{ "delete marks of transactions", queue_clean },
 	{ "delete reasons of waiting", waiting_clean },
+	{ "delete counts of returns", returned_clean },
 	{ "delete idempotency keys", idempotency_clean },
 	{ "delete push events", hook_clean },
 	{ "delete runners", runner_clean },

@@ -23,10 +23,11 @@
 	X(tasks)							\
 	X(uploads)							\
 	X(reviews)							\
+	X(presence)							\
+	X(probes)							\
 	X(claims)							\
 	X(leases)							\
 	X(catchups)							\
-	X(presence)							\
 	X(house)							\
 	X(wipes)							\
 	X(statuses)							\

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* Reports that this runner is there, once a minute, and when it stops. */
+/* Reports that this runner is there, once a minute, when it becomes sick or well,
+ * and when it stops. */
 #include "core/str.h"
 #include "dispatch/context.h"
 #include "dispatch/labels.h"
 #include "dispatch/part.h"
 #include "store/runner.h"
+
+#define REPORT "report the runner"
 
 struct presence {
 	int64_t at;             /* monotonic milliseconds */
@@ -18,7 +21,32 @@ self(struct dispatch *d, const struct presence *p)
 		.labels.s = labels_json(d->a, d->settings.runner.labels),
 		.version = SLIPWAY_VERSION,
 		.slots = d->settings.runner.slots,
-		.started_at = p->started_at };
+		.started_at = p->started_at,
+		.sick_reason = d->sick.since == 0 ? NULL : d->sick.why };
+}
+
+static int64_t
+presence_next(const struct dispatch *d, const void *state, int64_t now)
+{
+	const struct presence *p = state;
+
+	(void)now;
+	return d->sick.is_told ? p->at : 0;
+}
+
+/* A runner that was sick when it was stopped probes before it claims. */
+static bool
+presence_begin(struct dispatch *d, struct presence *p)
+{
+	struct runner_past past;
+
+	if (!database_done(&d->database,
+		runner_recall(d->db, d->a, d->name, &past), REPORT))
+		return false;
+	p->started_at = past.now;
+	if (past.sick_reason != NULL)
+		sick_report(&d->sick, past.sick_reason);
+	return true;
 }
 
 static void
@@ -27,24 +55,14 @@ presence_work(struct dispatch *d, void *state, int64_t now)
 	struct presence *p = state;
 	struct runner runner;
 
-	if (now < p->at)
+	if (now < presence_next(d, state, now) ||
+	    (p->started_at.ms == 0 && !presence_begin(d, p)))
 		return;
-	if (p->started_at.ms == 0)
-		p->started_at.ms = time_now_ms();
 	runner = self(d, p);
-	if (database_done(&d->database, runner_report(d->db, &runner),
-		"report the runner"))
-		p->at = now + (int64_t)RUNNER_REPORT * 1000;
-}
-
-static int64_t
-presence_next(const struct dispatch *d, const void *state, int64_t now)
-{
-	const struct presence *p = state;
-
-	(void)d;
-	(void)now;
-	return p->at;
+	if (!database_done(&d->database, runner_report(d->db, &runner), REPORT))
+		return;
+	p->at = now + (int64_t)RUNNER_REPORT * 1000;
+	d->sick.is_told = true;
 }
 
 static void
@@ -54,6 +72,15 @@ presence_events(void *state, unsigned events)
 
 	if ((events & EVENT_RELOAD) != 0)
 		p->at = 0;
+}
+
+/* Before --once ends. */
+static bool
+presence_is_idle(const struct dispatch *d, const void *state, int64_t now)
+{
+	(void)state;
+	(void)now;
+	return d->sick.is_told;
 }
 
 /* A timer starts --once again: it stays online until it misses reports. */
@@ -76,5 +103,6 @@ const struct part presence_part = {
 	.work = presence_work,
 	.next = presence_next,
 	.events = presence_events,
+	.is_idle = presence_is_idle,
 	.close = presence_close,
 };

@@ -22,6 +22,8 @@
 #define DEAD_MAX 256
 #define OWNER "owner."
 #define MAKING "making."
+#define PROBE "probe."
+#define PROBE_BYTES ((size_t)160 << 10) /* more than a run needs at first */
 
 static void
 owner_path(char out[NAME_SIZE], const char *prefix, const char *owner)
@@ -114,6 +116,26 @@ spool_close(struct spool *s)
 	(void)close(s->owner_fd);
 	(void)close(s->fd);
 	s->owner_fd = s->fd = -1;
+}
+
+const struct err *
+spool_probe(const struct spool *s)
+{
+	static const char zeros[PROBE_BYTES];
+	const struct err *e;
+	char name[NAME_SIZE];
+	int fd;
+
+	owner_path(name, MAKING PROBE, s->owner);
+	fd = openat(s->fd, name,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd == -1)
+		return err_errno("spool: %s", name);
+	e = file_store(fd, zeros, sizeof(zeros));
+	(void)close(fd);
+	if (unlinkat(s->fd, name, 0) == -1 && e == NULL)
+		e = err_errno("spool: %s", name);
+	return e;
 }
 
 bool

@@ -39,6 +39,8 @@ void spool_disown(struct spool *);
 void spool_close(struct spool *);
 /* Whether the text names the boot that this dispatcher runs in. */
 bool spool_is_boot(const struct spool *, const char *text);
+/* Whether a run could be made in it. */
+MUSTCHECK const struct err *spool_probe(const struct spool *);
 bool spool_owner_lives(const struct spool *, const char *owner);
 /* Removes the files of owners that died too early to hold anything; whether
  * another has died. */

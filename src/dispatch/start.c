@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "dispatch/start.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -67,6 +68,19 @@ end(struct dispatch *d, const struct task *t, enum reason reason,
 	(void)unstarted_end(d, &how);
 }
 
+/* Whether it is on the queue again; else it has ended. */
+static bool
+give_back(struct dispatch *d, const struct task *t, enum reason reason,
+    const char *detail, enum unstarted_where where)
+{
+	const struct queue_end how = { .id = t->run.id,
+		.epoch = t->run.epoch,
+		.reason = reason,
+		.detail = detail };
+
+	return unstarted_give_back(d, &how, where) == UNSTARTED_RETURNED;
+}
+
 static void
 end_canceled(struct dispatch *d, int64_t id, int64_t epoch)
 {
@@ -123,11 +137,17 @@ static bool
 start(struct dispatch *d, struct task *t)
 {
 	const struct err *e = ask_monitor(d, t);
+	const char *why;
 
 	if (e != NULL) {
+		why = arena_printf(d->a,
+		    "The runner could not prepare a job%s%s.",
+		    e->sys == 0 ? "" : ": ",
+		    e->sys == 0 ? "" : strerror(e->sys));
 		log_fault(e, START);
 		discard(t);
-		(void)unstarted_release(d, t->run.id, t->run.epoch);
+		sick_report(&d->sick, why);
+		(void)give_back(d, t, REASON_RUNNER, why, UNSTARTED_ANYWHERE);
 		return false;
 	}
 	log_fault_over(START);
@@ -227,7 +247,8 @@ start_claimed(struct dispatch *d, const struct claim *c)
 		if (e->detail[0] != '\0')
 			detail = arena_strdup(d->a, e->detail);
 		discard(t);
-		end(d, t, REASON_RUNNER, detail);
+		(void)give_back(d, t, REASON_RUNNER, detail,
+		    UNSTARTED_ELSEWHERE);
 		return true;
 	}
 	clone_begin(d, &t->clone, c, t->run.name);
@@ -259,22 +280,49 @@ start_confirmed(const struct dispatch *d, struct task *t, const struct wire *w)
 		    t->run.name);
 }
 
-const char *
-start_rejected(struct dispatch *d, struct task *t, const struct wire *w)
+/* Whether it fails for every deployment, and not because of what is in the place
+ * of this one's directory. */
+static bool
+is_of_host(const struct wire *w)
+{
+	return w->status == WIRE_WHY_PROCESS ||
+	    (w->status == WIRE_WHY_WORKSPACE && w->error != 0 &&
+		w->error != ENOTDIR && w->error != ELOOP &&
+		w->error != ENAMETOOLONG);
+}
+
+/* Without the full stop, and with the system's reason. */
+static const char *
+obstacle_text(struct arena *a, const char *why, int error)
+{
+	if (error == 0)
+		return why;
+	return arena_printf(a, "%.*s: %s.", (int)strlen(why) - 1, why,
+	    strerror(error));
+}
+
+enum start_fate
+start_rejected(struct dispatch *d, struct task *t, const struct wire *w,
+    const char **why)
 {
 	const size_t n = sizeof(obstacles) / sizeof(obstacles[0]);
-	const char *why = obstacles[WIRE_WHY_NONE];
+	const bool of_host = is_of_host(w);
 
+	*why = obstacles[WIRE_WHY_NONE];
 	if (w->status > 0 && (size_t)w->status < n)
-		why = obstacles[w->status];
+		*why = obstacles[w->status];
 	run_remove(&d->spool, &t->run);
 	task_move(t, PHASE_CLOSED);
 	if (w->status == WIRE_WHY_BUSY || w->status == WIRE_WHY_FOREIGN) {
 		(void)unstarted_release(d, t->run.id, t->run.epoch);
-		return why;
+		return START_BUSY;
 	}
-	log_error("%s: not started: %s%s%s", t->run.name, why,
-	    w->error == 0 ? "" : " ", w->error == 0 ? "" : strerror(w->error));
-	end(d, t, REASON_WORKSPACE, why);
-	return NULL;
+	*why = obstacle_text(d->a, *why, w->error);
+	if (of_host)
+		sick_report(&d->sick, *why);
+	if (give_back(d, t, REASON_WORKSPACE, *why,
+		of_host ? UNSTARTED_ANYWHERE : UNSTARTED_ELSEWHERE))
+		return START_RETURNED;
+	log_error("%s: not started: %s", t->run.name, *why);
+	return START_ENDED;
 }

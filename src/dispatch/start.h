@@ -21,10 +21,14 @@ void start_abandon(struct dispatch *, struct task *);
 /* The monitor has started the job. */
 void start_confirmed(const struct dispatch *, struct task *,
     const struct wire *);
-/* The monitor could not start the job.  If its account is busy the deployment is
- * back on the queue, and the reason is returned; else it has ended, and NULL is
- * returned. */
-const char *start_rejected(struct dispatch *, struct task *,
-    const struct wire *);
+/* The monitor could not start the job. */
+enum start_fate {
+	START_ENDED,
+	START_BUSY,     /* on the queue: its account is busy */
+	START_RETURNED, /* on the queue: there is trouble on this host */
+};
+/* `why` is a sentence. */
+enum start_fate start_rejected(struct dispatch *, struct task *,
+    const struct wire *, const char **why);
 
 #endif

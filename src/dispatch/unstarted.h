@@ -2,8 +2,8 @@
 /*
  * Deployments that are held, and whose job never began.
  *
- * Both functions return false if the queue may still hold the deployment for
- * its owner; it is in doubt then, until the queue is read.
+ * Functions that return a bool return false if the queue may still hold the
+ * deployment for its owner; it is in doubt then, until the queue is read.
  */
 #ifndef SLIPWAY_DISPATCH_UNSTARTED_H
 #define SLIPWAY_DISPATCH_UNSTARTED_H
@@ -18,5 +18,17 @@ struct dispatch;
 bool unstarted_release(struct dispatch *, int64_t id, int64_t epoch);
 /* Ends it. */
 bool unstarted_end(struct dispatch *, const struct queue_end *);
+/* Gives it back because of trouble on this host, and counts that: after too many
+ * times it ends. `detail` is the reason in both cases. */
+enum unstarted_where {
+	UNSTARTED_ANYWHERE,
+	UNSTARTED_ELSEWHERE, /* it ends if no other runner may run it */
+};
+enum unstarted_how {
+	UNSTARTED_RETURNED,
+	UNSTARTED_ENDED,
+};
+enum unstarted_how unstarted_give_back(struct dispatch *,
+    const struct queue_end *, enum unstarted_where);
 
 #endif

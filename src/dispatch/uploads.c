@@ -209,6 +209,7 @@ settled(struct dispatch *d, struct task *t, const struct outcome *o)
 		project_objects_save(&d->spool, t->run.project, o->objects);
 	log_info("%s: %s%s%s", t->run.name, state_kinds[why->ends].name,
 	    why->name == NULL ? "" : ", ", why->name == NULL ? "" : why->name);
+	sick_over(&d->sick);
 	d->events |= EVENT_QUEUE | EVENT_STATUS;
 	task_move(t, PHASE_SETTLED);
 }

@@ -181,6 +181,8 @@ handle(struct monitor *m, const struct wire *w, int *fds)
 		monitor_job_kill(m, w);
 	} else if (w->type == WIRE_WIPE) {
 		monitor_wipe(m, w);
+	} else if (w->type == WIRE_PROBE) {
+		monitor_probe(m);
 	} else {
 		log_error(
 		    "the dispatcher sent message %u, a message of the monitor",

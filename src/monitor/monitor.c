@@ -212,7 +212,8 @@ reap(struct monitor *m)
 			monitor_job_stopped(m, pid);
 		else if (pid == m->dispatcher)
 			monitor_dispatch_died(m, status);
-		else if (!monitor_left_reaped(m, pid))
+		else if (!monitor_left_reaped(m, pid) &&
+		    !monitor_probe_reaped(m, pid, status))
 			(void)monitor_job_reaped(m, pid, status);
 	}
 }

@@ -108,6 +108,7 @@ struct monitor {
 	struct slot slots[SLOTS_MAX];
 	uid_t dirty[DIRTY_MAX];
 	size_t ndirty;
+	pid_t prober;  /* tries whether jobs can be started; 0 = none */
 	pid_t sweeper; /* removes what deleted projects left; 0 = none */
 	int64_t sweep_at;
 	bool ending; /* start no more dispatchers */
@@ -192,6 +193,15 @@ int monitor_left_tick(struct monitor *m);
 bool monitor_left_reaped(struct monitor *m, pid_t pid);
 /* Removes the directory of a deleted project, and reports that. */
 void monitor_wipe(struct monitor *m, const struct wire *w);
+
+/* probe.c */
+/* Whether there is room for a job in the file system of a directory: 0, or an
+ * errno. */
+int monitor_room(int fd);
+/* Tries whether a job could be started, and reports that. */
+void monitor_probe(struct monitor *m);
+/* Records the end of its process; false if it is another process. */
+bool monitor_probe_reaped(struct monitor *m, pid_t pid, int status);
 
 /* dispatcher.c */
 void monitor_dispatch_start(struct monitor *m);

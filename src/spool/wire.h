@@ -24,10 +24,12 @@ enum wire_type {
 	WIRE_KILL,      /* end all processes of that job now */
 	WIRE_WIPE,      /* remove the directory of a deleted project; status =
 			 * enum wire_wipe */
+	WIRE_PROBE,     /* try whether a job could be started now */
 	/* monitor to dispatcher */
 	WIRE_STARTED, /* pid */
 	WIRE_REFUSED, /* status = enum wire_why */
 	WIRE_EXITED,  /* nothing of the job is left; status = wait status */
+	WIRE_PROBED,  /* error = why no job could be started, 0 = one could */
 	WIRE_WIPED,   /* status 0 = the project no longer has a directory */
 	WIRE_RELOAD,  /* reread the configuration */
 	WIRE_STOP,    /* claim no more deployments; end */
@@ -82,8 +84,8 @@ struct wire {
 	int64_t pid;
 	int64_t limit; /* maximum seconds of a job, 0 = unlimited */
 	int32_t status;
-	int32_t error;      /* errno with WIRE_REFUSED, enum wire_files with
-			     * WIRE_START */
+	int32_t error;      /* errno with WIRE_REFUSED and WIRE_PROBED, enum
+			     * wire_files with WIRE_START */
 	char dir[WIRE_DIR]; /* NUL-terminated, the rest zero */
 };
 

@@ -114,6 +114,7 @@ static const struct stmt again = {
 DROP(log_chunk);
 DROP(deployment_step);
 DROP(deployment_wait);
+DROP(deployment_return);
 DROP(commit_status);
 DROP(push_caught);
 static const struct stmt drop_deployment = {
@@ -122,12 +123,13 @@ static const struct stmt drop_deployment = {
 	.args = id_args,
 };
 static const struct stmt *const drops[] = { &drop_log_chunk,
-	&drop_deployment_step, &drop_deployment_wait, &drop_commit_status,
-	&drop_push_caught, &drop_deployment };
+	&drop_deployment_step, &drop_deployment_wait, &drop_deployment_return,
+	&drop_commit_status, &drop_push_caught, &drop_deployment };
 
 static const struct stmt *const retention_stmts[] = { &sweep, &hold, &again,
 	&drop_log_chunk, &drop_deployment_step, &drop_deployment_wait,
-	&drop_commit_status, &drop_push_caught, &drop_deployment, NULL };
+	&drop_deployment_return, &drop_commit_status, &drop_push_caught,
+	&drop_deployment, NULL };
 
 const struct store retention_store = {
 	.stmts = retention_stmts,

@@ -26,6 +26,13 @@ static const struct field runner_fields[] = {
 	R(started_at, .doc = "Time at which its dispatcher started."),
 	R(seen_at, .doc = "Time of its last report, once a minute."),
 	R(online, .doc = "Whether it reports; false once it was stopped."),
+	R(sick,
+	    .doc = "Whether it cannot start deployments. It claims none "
+		   "until a probe of its own succeeds."),
+	FIELD(struct runner, sick_since, FIELD_OUT | FIELD_NULL,
+	    .doc = "Time since which it is sick."),
+	FIELD(struct runner, sick_reason, FIELD_OUT | FIELD_NULL,
+	    .doc = "Why it is sick."),
 	FIELD_END,
 };
 const struct shape runner_shape = {
@@ -39,6 +46,7 @@ const struct shape runner_shape = {
 static const struct field count_fields[] = {
 	C(online, .doc = "Runners that report."),
 	C(total, .doc = "Runners that have reported in the last week."),
+	FIELD(struct runner_count, sick, 0, .doc = NULL),
 	FIELD_END,
 };
 const struct shape runner_count_shape = {
@@ -63,7 +71,8 @@ static const struct field page_by_args[] = { Q(member), Q(limit), Q(offset),
 	" AND d.runner = w.name"
 #define FROM                                                                   \
 	") AS running, w.started_at, w.seen_at, " RUNNER_ONLINE                \
-	" AS online FROM runner w ORDER BY w.name LIMIT ? OFFSET ?"
+	" AS online, w.sick_since IS NOT NULL AS sick, w.sick_since,"          \
+	" w.sick_reason FROM runner w ORDER BY w.name LIMIT ? OFFSET ?"
 static const struct stmt page = {
 	.name = "runner_page",
 	.sql = SELECT FROM,
@@ -88,23 +97,41 @@ static const struct stmt all = {
 static const struct stmt count = {
 	.name = "runner_count",
 	.sql = "SELECT COUNT(IF(" RUNNER_ONLINE ", 1, NULL)) AS online,"
-	       " COUNT(*) AS total FROM runner w",
+	       " COUNT(*) AS total, COUNT(IF(" RUNNER_ONLINE
+	       " AND NOT " RUNNER_WELL ", 1, NULL)) AS sick FROM runner w",
 	.row = count_fields,
 	.rowsize = sizeof(struct runner_count),
 };
 
 #define A(m) FIELD(struct runner, m, 0)
 static const struct field report_args[] = { A(name), A(labels), A(version),
-	A(slots), A(started_at), FIELD_END };
+	A(slots), A(started_at), A(sick_reason), A(sick_reason), FIELD_END };
 static const struct stmt report = {
 	.name = "runner_report",
 	.sql = "INSERT INTO runner (name, labels, version, slots, started_at,"
-	       " seen_at) VALUES (?, ?, ?, ?, ?, NOW(3))"
+	       " seen_at, sick_since, sick_reason)"
+	       " VALUES (?, ?, ?, ?, ?, NOW(3), IF(? IS NULL, NULL, NOW(3)), ?)"
 	       " ON DUPLICATE KEY UPDATE labels = VALUES(labels),"
 	       " version = VALUES(version), slots = VALUES(slots),"
 	       " started_at = VALUES(started_at), seen_at = VALUES(seen_at),"
-	       " stopped = 0",
+	       " stopped = 0, sick_since = IF(VALUES(sick_since) IS NULL, NULL,"
+	       " COALESCE(sick_since, VALUES(sick_since))),"
+	       " sick_reason = VALUES(sick_reason)",
 	.args = report_args,
+};
+static const struct field recall_args[] = { A(name), FIELD_END };
+static const struct field recall_row[] = {
+	FIELD(struct runner_past, now, 0),
+	FIELD(struct runner_past, sick_reason, FIELD_NULL),
+	FIELD_END,
+};
+static const struct stmt recall = {
+	.name = "runner_recall",
+	.sql = "SELECT NOW(3) AS now, (SELECT w.sick_reason FROM runner w"
+	       " WHERE w.name = ?) AS sick_reason",
+	.args = recall_args,
+	.row = recall_row,
+	.rowsize = sizeof(struct runner_past),
 };
 static const struct field withdraw_args[] = { A(name), A(started_at),
 	FIELD_END };
@@ -128,7 +155,7 @@ static const struct stmt tidy = {
 };
 
 static const struct stmt *const runner_stmts[] = { &page, &page_by, &all,
-	&count, &report, &withdraw, &old, &tidy, NULL };
+	&count, &recall, &report, &withdraw, &old, &tidy, NULL };
 
 const struct store runner_store = {
 	.stmts = runner_stmts,
@@ -149,6 +176,15 @@ const struct err *
 runner_count(struct db *db, struct arena *a, struct runner_count *out)
 {
 	return db_row(db, a, &count, NULL, out);
+}
+
+const struct err *
+runner_recall(struct db *db, struct arena *a, const char *name,
+    struct runner_past *out)
+{
+	const struct runner args = { .name = name };
+
+	return db_row(db, a, &recall, &args, out);
 }
 
 const struct err *

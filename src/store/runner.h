@@ -6,6 +6,7 @@
 #include "db/db.h"
 #include "store/page.h"
 
+#define RUNNER_REASON_MAX 500 /* characters of sick_reason */
 /* Seconds between two reports of a runner. */
 #define RUNNER_REPORT 60
 
@@ -22,11 +23,15 @@ struct runner {
 	struct when started_at; /* of its dispatcher */
 	struct when seen_at;
 	bool online;
+	bool sick;
+	struct when sick_since;  /* none = it is well */
+	const char *sick_reason; /* NULL = the same */
 };
 
 struct runner_count {
 	int64_t online;
 	int64_t total;
+	int64_t sick; /* of those online; not in responses */
 };
 
 extern const struct shape runner_shape;
@@ -36,6 +41,8 @@ extern const struct shape runner_count_shape;
 /* SQL: whether the runner `w` is online. It may miss one report. */
 #define RUNNER_ONLINE                                                          \
 	"(w.stopped = 0 AND w.seen_at > NOW(3) - INTERVAL 150 SECOND)"
+/* SQL: whether the runner `w` can start deployments, as far as is known. */
+#define RUNNER_WELL "(w.sick_since IS NULL)"
 /* SQL: whether a runner with that name and those labels may run deployments to
  * the environment `e`, which may be that of no row. */
 #define RUNNER_FITS(name, labels)                                              \
@@ -55,8 +62,16 @@ MUSTCHECK const struct err *runner_page(struct db *, struct arena *,
     struct page *, struct list *out);
 MUSTCHECK const struct err *runner_count(struct db *, struct arena *,
     struct runner_count *out);
-/* Stores a runner's report of itself; `running`, `seen_at` and `online` are
- * ignored. */
+/* The database's clock, and why the runner of that name was sick when it
+ * reported last; NULL = it was well, or is unknown. */
+struct runner_past {
+	struct when now;
+	const char *sick_reason;
+};
+MUSTCHECK const struct err *runner_recall(struct db *, struct arena *,
+    const char *name, struct runner_past *out);
+/* Stores a runner's report of itself: the members up to `started_at`, and
+ * `sick_reason`. */
 MUSTCHECK const struct err *runner_report(struct db *, const struct runner *);
 /* The runner stops: it is offline, unless another process has reported under
  * its name since. */

@@ -56,6 +56,7 @@
 	X(repeat)							\
 	X(report)							\
 	X(retention)							\
+	X(returned)							\
 	X(runner)							\
 	X(schedule)							\
 	X(sealed)							\

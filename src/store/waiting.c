@@ -84,12 +84,14 @@ struct crowd {
 	int64_t age; /* seconds */
 	int64_t running;
 	int64_t runners;    /* online, of those that may run it */
+	int64_t well;       /* of those, how many are not sick */
+	const char *sick;   /* why one of the others is sick */
 	const char *runner; /* to which the environment is bound */
 	const char *environment;
 };
 #define C(m) FIELD(struct crowd, m, 0)
 static const struct field crowd_row[] = { C(age), C(running), C(runners),
-	C(runner), C(environment), FIELD_END };
+	C(well), C(sick), C(runner), C(environment), FIELD_END };
 /* clang-format off */
 static const struct stmt crowd = {
 	.name = "waiting_crowd",
@@ -99,6 +101,13 @@ static const struct stmt crowd = {
 	    " AS running,"
 	    " (SELECT COUNT(*) FROM runner w WHERE " RUNNER_ONLINE
 	    " AND " RUNNER_FITS("w.name", "w.labels") ") AS runners,"
+	    " (SELECT COUNT(*) FROM runner w WHERE " RUNNER_ONLINE
+	    " AND " RUNNER_WELL " AND " RUNNER_FITS("w.name", "w.labels")
+	    ") AS well,"
+	    " (SELECT CONCAT(w.name, ': ', w.sick_reason) FROM runner w"
+	    " WHERE " RUNNER_ONLINE " AND NOT " RUNNER_WELL
+	    " AND " RUNNER_FITS("w.name", "w.labels")
+	    " ORDER BY w.name LIMIT 1) AS sick,"
 	    " e.runner, e.name AS environment"
 	    " FROM deployment d"
 	    " LEFT JOIN environment e ON e.id = d.environment_id"
@@ -158,6 +167,9 @@ crowd_detail(struct arena *a, const struct crowd *c)
 		    c->environment, c->runner);
 	if (c->runners == 0)
 		return "No runner is online. Start slipway-runner.";
+	if (c->well == 0)
+		return arena_printf(a, "The runner cannot start it. %s",
+		    c->sick);
 	if (c->running == 0)
 		return "No runner has claimed it. Check that slipway-runner is "
 		       "running.";
@@ -177,8 +189,7 @@ crowd_find(struct db *db, struct arena *a, const struct deployment *d,
 	if ((e = db_row(db, a, &crowd, d, &c)) != NULL || c.age < SOON)
 		return e;
 	*found = true;
-	out->reason = c.runners > 0 && c.running > 0 ? WAITING_SLOTS :
-						       "no_runner";
+	out->reason = c.well > 0 && c.running > 0 ? WAITING_SLOTS : "no_runner";
 	out->detail = crowd_detail(a, &c);
 	return NULL;
 }

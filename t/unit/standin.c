@@ -275,6 +275,7 @@ messages(void)
 		[WIRE_STARTED] = "started",
 		[WIRE_REFUSED] = "refused",
 		[WIRE_EXITED] = "exited",
+		[WIRE_PROBED] = "probed",
 		[WIRE_WIPED] = "wiped",
 		[WIRE_RELOAD] = "reload",
 		[WIRE_STOP] = "stop",

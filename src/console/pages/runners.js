@@ -12,7 +12,9 @@ import { t } from '../texts.js';
 /** @typedef {import('../lib/types.js').Runner} Runner */
 
 /** @param {Runner} runner */
-function state({ online }) {
+function state({ online, sick, sickReason }) {
+	if (online && sick)
+		return el('span', { class: 'status failed', title: sickReason }, icon('failed'), t.runner.sick(sickReason));
 	return el('span', { class: `status ${online ? 'success' : 'failed'}` },
 		icon(online ? 'success' : 'interrupted'), online ? t.runner.online : t.runner.offline);
 }

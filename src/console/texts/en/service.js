@@ -9,6 +9,8 @@ export const service = {
 		lockAll: 'Lock all deployments',
 		online: 'Online',
 		offline: 'Offline',
+		/** @param {string} why */
+		sick: (why) => `Sick: ${why}`,
 		/** @param {number} n @param {number} of */
 		load: (n, of) => `${n} of ${of} in use`,
 		columns: { name: 'Name', state: 'State', load: 'Slots', version: 'Version', started: 'Started',
