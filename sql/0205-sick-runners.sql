@@ -1,5 +1,5 @@
 -- A runner that cannot start deployments says since when and why.  It reports
--- its recovery, too, so both columns are null while it is well.
+-- its recovery as well, so both columns are null while it is well.
 --
 -- Deployments that a runner claimed and could not start: how often, and which
 -- runner was the last one.

@@ -267,6 +267,25 @@ $runner->ring;
 $all->wait($last = fired($id, $last, 'a schedule fires once its time zone is known'));
 is(show($id)->{lastError}, undef, 'the error of a schedule that has fired is cleared');
 
+# --- the clock of the database
+# as after a clock that was ahead for days, and was set back
+my $ahead = $maintainer->post('/api/schedules', body(name => 'ahead', cron => '0 * * * *'))->{json};
+my $right = $ahead->{nextAt};
+$db->sql("UPDATE schedule SET next_at = next_at + INTERVAL 9 DAY WHERE id = $ahead->{id}");
+ok(poll(30, sub { show($ahead->{id})->{nextAt} eq $right }),
+    'a time that a clock set days ahead is corrected when the clock is right again');
+like($runner->said, qr/schedule $ahead->{id} fires next at \Q$right\E instead of /, 'the runner says so');
+# the database is two days behind the hosts
+$db->sql('SET GLOBAL init_connect = "SET timestamp = UNIX_TIMESTAMP() - 172800"');
+$db->sql('KILL ' . $_) for split /\n/, $db->sql("SELECT id FROM information_schema.processlist"
+    . " WHERE user = 'slipway' AND command = 'Sleep'");
+my $behind;
+ok(poll(30, sub {
+	my $made = $maintainer->post('/api/schedules', body(name => 'behind ' . rand, cron => '0 * * * *'));
+	$behind = $made->{json}{nextAt};
+	return $made->{status} == 201 && $behind lt strftime('%Y-%m-%dT%H:%M:%SZ', gmtime time - 86400);
+}), "a new schedule takes the database's clock") or diag($behind);
+$db->sql('SET GLOBAL init_connect = ""');
 # --- --once, and deletion
 is($runner->stop, 0, 'the runner stops');
 due($id);

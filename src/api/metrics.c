@@ -320,6 +320,10 @@ api_metrics(struct req *rq)
 	hooks_write(&b, rq->scoreboard);
 	single(&b, "slipway_database_up", "gauge",
 	    "Whether the database responds.", e == NULL ? 1 : 0);
+	if (e == NULL)
+		single(&b, "slipway_database_writable", "gauge",
+		    "Whether the database accepts writes.",
+		    writable_check(&rq->scoreboard->writable, rq->db) == NULL);
 	if (e == NULL) {
 		queue_write(&b, &totals.figures);
 		ended_write(&b, &totals.deployments);

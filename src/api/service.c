@@ -7,6 +7,7 @@
 #include "core/serve.h"
 #include "store/project.h"
 #include "store/runner.h"
+#include "web/scoreboard.h"
 
 #define NAME_MAX_BYTES 401 /* 100 characters and a NUL */
 
@@ -115,6 +116,13 @@ api_service_health(struct req *rq)
 		    e->code == ERR_CONFIG ?
 			"its tables do not match this version" :
 			"it does not respond");
+	}
+	e = writable_check(&rq->scoreboard->writable, rq->db);
+	if (e != NULL) {
+		log_err(e, "health");
+		return err_public(ERR_UNAVAILABLE,
+		    "The database is not usable: it accepts no writes. Check "
+		    "whether it is read-only or its disk is full.");
 	}
 	if (count.online == 0)
 		health_degrade(&health, &parts[2],

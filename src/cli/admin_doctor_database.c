@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "cli/admin_doctor.h"
+#include "store/writable.h"
 
 #define WHAT "database"
 #define PACKET_MIN (INT64_C(4) << 20) /* a large body, as SQL */
@@ -134,6 +135,21 @@ fault_say(struct doctor *d, const struct err *e)
 		    doctor_words(e), rows[i].advice);
 }
 
+static void
+writes_try(struct doctor *d)
+{
+	const struct err *e = writable_try(d->admin->db);
+
+	if (e == NULL)
+		return;
+	doctor_say(d, VERDICT_FAULT, WHAT,
+	    "%s; it accepts no writes, so every change is rejected and no "
+	    "deployment starts: if the server is read-only, SET GLOBAL "
+	    "read_only = OFF or use the primary server; if its disk is full, "
+	    "free some space",
+	    doctor_words(e));
+}
+
 void
 doctor_database(struct doctor *d)
 {
@@ -150,6 +166,7 @@ doctor_database(struct doctor *d)
 		return;
 	}
 	d->schema = true;
+	writes_try(d);
 	doctor_say(d, VERDICT_OK, WHAT,
 	    "it responds, and the schema has this version");
 	for (i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)

@@ -14,6 +14,9 @@
 
 #define MINUTE INT64_C(60)
 #define DAY (INT64_C(24) * 3600)
+#define OVERLAP_MAX (INT64_C(3) * 3600) /* more than clocks are set back */
+/* A cron that names both fires once at each time. */
+#define EXACT (1U << CRON_MINUTE | 1U << CRON_HOUR)
 #define DAYS_MAX (100 * 366) /* 29 February may be on a Monday only then */
 #define TEXT_SIZE 256
 #define ITEM_SIZE 32
@@ -220,6 +223,53 @@ cron_parse(const char *text, struct cron *out)
 	return match(out, MINUTE) == 0 ? "no such day exists" : NULL;
 }
 
+/* The moment at which the zone's clock is set back, after `time` and at most
+ * OVERLAP_MAX later; 0 if it is not. */
+static int64_t
+set_back_at(int64_t time)
+{
+	const int64_t before = zone_clock(time) - time;
+	int64_t low = time, high = time + OVERLAP_MAX, middle;
+
+	if (zone_clock(high) - high >= before)
+		return 0;
+	while (high - low > 1) {
+		middle = low + (high - low) / 2;
+		if (zone_clock(middle) - middle >= before)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+/* Rounds up to a minute. */
+static int64_t
+minute_from(int64_t clock)
+{
+	return clock + (MINUTE - clock % MINUTE) % MINUTE;
+}
+
+/* The next time at which a clock that was or will be set back shows a matching
+ * time again; `first` is the next one that it has not shown before. */
+static int64_t
+again(const struct cron *cron, int64_t time, int64_t first)
+{
+	const int64_t offset = zone_clock(time) - time;
+	const int64_t back = set_back_at(time);
+	int64_t clock = zone_clock(time), next;
+
+	clock = match(cron, clock - clock % MINUTE + MINUTE);
+	next = clock - offset;
+	if (next < first && zone_clock(next) == clock)
+		return next;
+	if (back == 0 || back >= first)
+		return first;
+	clock = zone_clock(back);
+	next = back + match(cron, minute_from(clock)) - clock;
+	return next < first ? next : first;
+}
+
 int64_t
 cron_next(const struct cron *cron, const char *zone, int64_t time)
 {
@@ -232,6 +282,8 @@ cron_next(const struct cron *cron, const char *zone, int64_t time)
 		clock = match(cron, clock + MINUTE);
 		next = zone_time(clock);
 	} while (next <= time);
+	if ((cron->restricted & EXACT) != EXACT)
+		next = again(cron, time, next);
 	zone_leave();
 	return next;
 }

@@ -28,8 +28,10 @@ struct cron {
  * comes. */
 const char *cron_parse(const char *text, struct cron *out);
 /* The first time after `time`, in seconds since 1970, in a time zone that is
- * known. A time that the clock skips comes at the end of the gap; of one that
- * the clock shows twice, only the first counts. */
+ * known. A time that the clock skips comes at the end of the gap.  When the clock
+ * is set back, it shows times twice: a cron whose minute or hour starts with "*"
+ * comes at each of them, as in cron(8) of Debian, any other one only the first
+ * time. */
 int64_t cron_next(const struct cron *, const char *zone, int64_t time);
 
 #endif

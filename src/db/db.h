@@ -95,6 +95,9 @@ MUSTCHECK const struct err *db_row_more(struct db *, struct arena *,
 MUSTCHECK const struct err *db_exec(struct db *, const struct stmt *,
     const void *args, struct db_done *out);
 
+/* Whether the error says that the server takes no writes at all: it is read-only,
+ * or its disk is full. */
+bool db_rejects_writes(const struct err *);
 /* Whether a statement has changed rows since the last call, even if its
  * transaction was rolled back. */
 bool db_has_written(struct db *);

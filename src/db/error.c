@@ -96,6 +96,14 @@ static const enum err_code codes[] = {
 	[DB_DENIED] = ERR_CONFIG,
 };
 
+bool
+db_rejects_writes(const struct err *e)
+{
+	return e->sys == ER_OPTION_PREVENTS_STATEMENT ||
+	    e->sys == ER_READ_ONLY_MODE || e->sys == ER_DISK_FULL ||
+	    e->sys == ER_RECORD_FILE_FULL || e->sys == ER_ERROR_ON_WRITE;
+}
+
 enum db_what
 db_what(unsigned number)
 {

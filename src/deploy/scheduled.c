@@ -2,7 +2,6 @@
 #include "deploy/scheduled.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "core/buf.h"
 #include "core/cron.h"
@@ -122,18 +121,37 @@ scheduled_close(struct deploy *deploy, struct schedule *s,
     const struct schedule *old)
 {
 	const struct err *e;
+	struct when now;
 	struct buf text;
 
-	if (!s->active)
+	if (!s->active) {
 		s->next_at.ms = 0;
-	else if (old == NULL || !old->active || !str_eq(old->cron, s->cron) ||
-	    !str_eq(old->timezone, s->timezone))
-		s->next_at.ms = next_of(s, (int64_t)time(NULL)) * 1000;
+	} else if (old == NULL || !old->active || !str_eq(old->cron, s->cron) ||
+	    !str_eq(old->timezone, s->timezone)) {
+		if ((e = schedule_clock(deploy->db, deploy->a, &now)) != NULL)
+			return e;
+		s->next_at.ms = next_of(s, now.ms / 1000) * 1000;
+	}
 	buf_init(&text, TEXT_MAX);
 	json_write_map(&text, &s->env_vars);
 	if ((e = buf_check(&text)) == NULL)
 		s->variables.s = arena_strndup(deploy->a, text.data, text.len);
 	buf_release(&text);
+	return e;
+}
+
+/* The earlier the clock, the earlier the next time: a schedule whose time is
+ * later than the present clock gives was fired by a clock that was ahead. */
+const struct err *
+scheduled_correct(struct db *db, const struct schedule *s, int64_t *next,
+    bool *out)
+{
+	const struct err *e = NULL;
+
+	*out = false;
+	*next = next_of(s, s->now.ms / 1000) * 1000;
+	if (*next != 0 && *next < s->next_at.ms)
+		e = schedule_take(db, s, (struct when){ *next }, out);
 	return e;
 }
 

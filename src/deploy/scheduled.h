@@ -18,6 +18,11 @@ MUSTCHECK const struct err *scheduled_judge(struct deploy *,
  * `old`; NULL = a new one. */
 MUSTCHECK const struct err *scheduled_close(struct deploy *, struct schedule *,
     const struct schedule *old);
+/* Corrects the time of a schedule that is not due, if the database's clock was
+ * ahead when it was set and has been set back since.  `next` is the right one, in
+ * milliseconds; `out` says whether it was changed. */
+MUSTCHECK const struct err *scheduled_correct(struct db *,
+    const struct schedule *, int64_t *next, bool *out);
 /* Fires a schedule that is due, once for all times that were missed: creates
  * its deployment, which supersedes the one before if that is still pending, or
  * records why it cannot. `runner` is the name of the caller. However many runners call it, only one does. Runs a

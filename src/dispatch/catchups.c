@@ -36,6 +36,7 @@
 #define ONE_MS 20000 /* for one repository */
 #define RETRY_MS 60000
 #define PAUSE_MS 100 /* between repositories, which spares the Git server */
+#define HUNG_MAX 64
 
 struct catchups {
 	pid_t watcher; /* 0 = none */
@@ -270,20 +271,38 @@ project_compare(struct watched *w)
 	return e;
 }
 
-/* Compares a project unless its host hangs, which it notes in `hung`. */
+/* Hosts that did not respond in time; the next look tries them again. */
+struct hung_hosts {
+	char host[HUNG_MAX][FETCH_HOST];
+	size_t n; /* ever noted; the last ones count */
+};
+
+static bool
+hung_has(const struct hung_hosts *hung, const char *host)
+{
+	size_t i;
+
+	for (i = 0; i < hung->n && i < HUNG_MAX; i++)
+		if (strcmp(hung->host[i], host) == 0)
+			return true;
+	return false;
+}
+
+/* Compares a project unless its host hangs. */
 static void
-project_look(struct watched *w, char hung[FETCH_HOST])
+project_look(struct watched *w, struct hung_hosts *hung)
 {
 	char host[FETCH_HOST];
 	const struct err *e;
 
 	fetch_host(w->source->repository, host);
-	if (host[0] != '\0' && strcmp(host, hung) == 0)
+	if (host[0] != '\0' && hung_has(hung, host))
 		return;
 	if ((e = project_compare(w)) == NULL)
 		return;
 	if (e->code == ERR_UPSTREAM_TIMEOUT)
-		(void)memcpy(hung, host, sizeof(host));
+		(void)memcpy(hung->host[hung->n++ % HUNG_MAX], host,
+		    sizeof(host));
 	log_warn("project %lld: missed pushes cannot be found: %s",
 	    (long long)w->source->project_id, err_words(e));
 }
@@ -294,7 +313,7 @@ look(const struct dispatch *d, const struct access *x, pid_t dispatcher)
 {
 	struct push_source source = { .project_id = 0 };
 	struct arena *a = arena_open(LIST_MEMORY);
-	char hung[FETCH_HOST] = "";
+	struct hung_hosts hung = { .n = 0 };
 	const struct err *e = NULL;
 
 	while (getppid() == dispatcher) {
@@ -304,7 +323,7 @@ look(const struct dispatch *d, const struct access *x, pid_t dispatcher)
 		e = push_source_next(x->db, a, source.project_id, &source);
 		if (e != NULL)
 			break;
-		project_look(&w, hung);
+		project_look(&w, &hung);
 		(void)poll(NULL, 0, PAUSE_MS);
 	}
 	arena_close(a);

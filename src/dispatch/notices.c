@@ -1,45 +1,56 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Sends the messages of notifiers.
+ * Sends the messages of notifiers that are no mails.
  *
- * Each receiver occupies one child at a time, so one that is slow delays no
- * other.  A message that fails is sent again with a growing delay; the
- * notifier's other messages wait behind it, in their order, unless the mail
- * server rejects only this one.
+ * A child sends many at once, one to each receiver, so that none waits for
+ * another, however many do not respond.  Receivers that failed last get a part
+ * of the places.  A message that fails is sent again with a growing delay; the
+ * notifier's other messages wait behind it, in their order.
  */
-#include <string.h>
-#include <unistd.h>
+#include <sys/resource.h>
 
-#include "core/address.h"
+#include <string.h>
+
 #include "core/log.h"
 #include "core/str.h"
 #include "crypto/webhook.h"
-#include "dispatch/child.h"
 #include "dispatch/context.h"
+#include "dispatch/courier.h"
 #include "dispatch/link.h"
 #include "dispatch/message.h"
-#include "dispatch/sender.h"
-#include "dispatch/text.h"
 #include "http/http.h"
-#include "http/mail.h"
 #include "store/notifier.h"
 
-#define FIRST_SECONDS 5 /* the first delay */
-#define AGE_MAX 259200  /* three days: given up */
 #define RESPONSE_MAX ((size_t)64 << 10)
-#define HOST_MAX 256
+#define PARCEL_ARENA ((size_t)2 << 20)
+#define PLACES 512 /* messages on their way, in one child */
+#define FAILING_PLACES 256
+#define FILES_MIN 1024 /* descriptors for them */
+#define WAIT_MS 100
+#define CLAIM_MS 250 /* between claims that found nothing */
+#define BEGUN 16     /* messages, before any is waited for */
+#define RESULTS 16   /* stored before more are claimed */
 
 #define STATUS_GONE 410
 #define STATUS_LIMITED 429
 
+/* A message on its way. */
+struct parcel {
+	struct courier x; /* with an arena once it was used */
+	struct http_request request;
+	bool is_used;
+	bool is_failing;
+};
+
 /* In the child. */
-struct courier {
+struct bag {
 	struct dispatch *d;
-	struct arena *a;
 	struct access access;
-	struct http *http;
-	struct notice notice; /* the one that is being sent */
-	bool is_gone;         /* the receiver wants no more messages */
+	struct http_many *http;
+	struct parcel parcels[PLACES];
+	size_t failing; /* how many of them are */
+	int64_t end;    /* claims no more then */
+	int64_t claim_at;
 };
 
 static const struct err *
@@ -52,11 +63,11 @@ sign(struct courier *x, struct blob sealed, const struct webhook *w,
 	char *secret;
 
 	*out = NULL;
-	if (x->access.keyring == NULL)
+	if (x->access->keyring == NULL)
 		return err_public(ERR_CONFIG,
 		    "The runner cannot read the key file, which decrypts the "
 		    "secret.");
-	e = keyring_unseal(x->access.keyring, x->a, purpose, sealed, &secret);
+	e = keyring_unseal(x->access->keyring, x->a, purpose, sealed, &secret);
 	if (e == NULL && !webhook_sign(x->a, secret, w, out))
 		e = err_new(ERR_INTERNAL, "the secret is malformed");
 	return e;
@@ -80,38 +91,11 @@ signatures(struct courier *x, const struct webhook *w, const char **out)
 
 /* Any status but 2xx is an error with the status as its number. */
 static const struct err *
-post(struct courier *x, struct http_request *request)
-{
-	struct http_response response;
-	const struct err *e;
-	int64_t wait;
-
-	request->method = HTTP_POST;
-	request->url = x->notice.target;
-	request->type = "application/json";
-	request->len = strlen(request->body);
-	request->deadline_ms = SENDER_SEND_MS;
-	request->max = RESPONSE_MAX;
-	if ((e = http_call(x->http, x->a, request, &response)) != NULL)
-		return e;
-	if (response.status / 100 == 2)
-		return NULL;
-	x->is_gone = response.status == STATUS_GONE;
-	wait = http_retry_after(&response);
-	return err_public_number(response.status == STATUS_LIMITED ?
-		ERR_RATE :
-		ERR_UPSTREAM,
-	    wait > 0 ? (int)wait : 0, "The receiver returned status %d.",
-	    response.status);
-}
-
-static const struct err *
-send_webhook(struct courier *x)
+webhook_make(struct courier *x, struct http_request *out)
 {
 	struct webhook w = { .id = x->notice.message_id,
 		.at = time_now_ms() / 1000 };
 	const char *body, *signature;
-	struct http_request request;
 	const struct err *e;
 
 	if ((e = message_webhook(x->a, &x->notice, &body)) != NULL)
@@ -119,209 +103,217 @@ send_webhook(struct courier *x)
 	w.body = (struct blob){ .data = body, .len = strlen(body) };
 	if ((e = signatures(x, &w, &signature)) != NULL)
 		return e;
-	request = (struct http_request){ .body = body,
+	*out = (struct http_request){ .body = body,
 		.header = { { "webhook-id", w.id },
 		    { "webhook-timestamp",
 			arena_printf(x->a, "%lld", (long long)w.at) },
 		    { "webhook-signature", signature } } };
-	return post(x, &request);
+	return NULL;
 }
 
 static const struct err *
-send_chat(struct courier *x)
+request_make(struct courier *x, struct http_request *out)
 {
-	struct http_request request = { .body = NULL };
 	const struct err *e;
 
-	if ((e = message_chat(x->a, &x->notice, &request.body)) != NULL)
+	*out = (struct http_request){ .body = NULL };
+	e = str_eq(x->notice.kind, NOTIFIER_TEXT) ?
+	    message_chat(x->a, &x->notice, &out->body) :
+	    webhook_make(x, out);
+	if (e != NULL)
 		return e;
-	return post(x, &request);
+	out->method = HTTP_POST;
+	out->url = x->notice.target;
+	out->type = "application/json";
+	out->len = strlen(out->body);
+	out->deadline_ms = SENDER_SEND_MS;
+	out->max = RESPONSE_MAX;
+	return NULL;
 }
 
-/* Splits "a@example.org, b@example.org". */
+/* Any status but 2xx is an error with the status as its number. */
+static const struct err *
+response_judge(struct courier *x, const struct http_response *response)
+{
+	int64_t wait;
+
+	if (response->status / 100 == 2)
+		return NULL;
+	x->is_gone = response->status == STATUS_GONE;
+	wait = http_retry_after(response);
+	return err_public_number(response->status == STATUS_LIMITED ?
+		ERR_RATE :
+		ERR_UPSTREAM,
+	    wait > 0 ? (int)wait : 0, "The receiver returned status %d.",
+	    response->status);
+}
+
+static struct parcel *
+parcel_free(struct bag *b)
+{
+	size_t i = 0;
+
+	while (i < PLACES && b->parcels[i].is_used)
+		i++;
+	return i < PLACES ? &b->parcels[i] : NULL;
+}
+
 static void
-recipients_split(struct arena *a, const char *list, struct mail *out)
+parcel_release(struct bag *b, struct parcel *p)
 {
-	size_t n = 0, len;
-
-	for (; n < MAIL_RECIPIENTS_MAX; list += len) {
-		list += strspn(list, ", ");
-		if ((len = strcspn(list, ", ")) == 0)
-			break;
-		out->to[n++] = arena_strndup(a, list, len);
-	}
-	out->to[n] = NULL;
+	b->failing -= p->is_failing;
+	p->is_used = false;
+	arena_clear(p->x.a);
 }
 
-static const char *
-sender_address(struct arena *a, const struct settings_mail *s)
-{
-	char host[HOST_MAX];
-	const char *from;
-
-	if (s->from != NULL)
-		return s->from;
-	if (gethostname(host, sizeof(host)) == -1)
-		return "slipway@localhost";
-	host[sizeof(host) - 1] = '\0';
-	from = arena_printf(a, "slipway@%s", host);
-	return str_matches(from, ADDRESS_MAIL_ERE) ? from : "slipway@localhost";
-}
-
-static enum mail_security
-security_of(const struct settings_mail *s)
-{
-	const char *name = settings_mail_security(s);
-
-	if (str_eq(name, SETTINGS_MAIL_TLS))
-		return MAIL_TLS;
-	return str_eq(name, SETTINGS_MAIL_STARTTLS) ? MAIL_STARTTLS :
-						      MAIL_PLAIN;
-}
-
-static const struct err *
-send_mail(struct courier *x)
-{
-	const struct settings_mail *s = &x->d->settings.mail;
-	const struct notice *n = &x->notice;
-	const char *to = n->notifier_id == 0 ? n->email : n->target;
-	struct mail mail = { .deadline_ms = SENDER_SEND_MS };
-	struct mail_server server;
-
-	if (s->server == NULL)
-		return err_public(ERR_CONFIG,
-		    "No mail server is configured: set server in [mail].");
-	server = (struct mail_server){ .address = s->server,
-		.security = security_of(s),
-		.user = s->user,
-		.password = s->password,
-		.tls_ca = s->tls_ca };
-	recipients_split(x->a, to, &mail);
-	mail.from = sender_address(x->a, s);
-	mail.text = message_mail(x->a, n, mail.from, to);
-	return mail_send(&server, &mail);
-}
-
-static const struct err *
-notice_send(struct courier *x)
-{
-	const char *kind = x->notice.kind;
-
-	x->is_gone = false;
-	if (x->notice.deployment_id.set)
-		x->notice.url = link_deployment(&x->d->settings, x->a,
-		    x->notice.deployment_id.n);
-	if (str_eq(kind, NOTIFIER_MAIL))
-		return send_mail(x);
-	return str_eq(kind, NOTIFIER_TEXT) ? send_chat(x) : send_webhook(x);
-}
-
-/* Whether the message has a receiver: the notifier may have been deleted or
- * deactivated, and the user may have no address any more. */
-static bool
-has_receiver(const struct notice *n)
-{
-	if (n->notifier_id != 0)
-		return n->kind != NULL;
-	return n->email != NULL && str_matches(n->email, ADDRESS_MAIL_ERE);
-}
-
-static const struct err *
-failure_store(struct courier *x, const struct err *why, const char *fault)
-{
-	struct db *db = x->access.db;
-	const struct notice *n = &x->notice;
-	const int64_t seconds = sender_delay(FIRST_SECONDS, n->attempts,
-	    why->code == ERR_RATE ? why->sys : 0);
-
-	if (x->is_gone)
-		return notice_disable(db, n, x->d->name, fault);
-	if (n->age > AGE_MAX)
-		return notice_drop(db, n, fault);
-	return str_eq(n->kind, NOTIFIER_MAIL) && why->sys >= 500 ?
-	    notice_later(db, n, seconds, fault) :
-	    notice_postpone(db, n, seconds, fault);
-}
-
-/* Logs a failure when it is new, and when the message is given up. */
+/* Sends a message that was claimed. */
 static enum sent
-failed(struct courier *x, const struct err *e)
+parcel_send(struct bag *b, const struct notice_claimed *claimed)
 {
-	const struct notice *n = &x->notice;
-	struct err room;
-	const struct err *stored, *why = err_keep(&room, e);
-	const char *fault = text_clean(x->a, err_words(why),
-	    NOTIFIER_ERROR_MAX);
-
-	if (x->is_gone)
-		log_warn("notifier %lld is deactivated: %s",
-		    (long long)n->notifier_id, fault);
-	else if (n->age > AGE_MAX)
-		log_error("notifier %lld: message %s is given up: %s",
-		    (long long)n->notifier_id, n->message_id, why->msg);
-	else if (!str_eq(fault, n->last_error))
-		log_warn("notifier %lld: message %s cannot be sent: %s",
-		    (long long)n->notifier_id, n->message_id, why->msg);
-	if ((stored = failure_store(x, why, fault)) == NULL)
-		return SENT;
-	log_err(stored, "notifiers");
-	return SENT_AWAY;
-}
-
-static enum sent
-notice_handle(struct courier *x)
-{
+	struct parcel *p = parcel_free(b);
+	enum sent sent = SENT;
 	const struct err *e;
 
-	if (!has_receiver(&x->notice)) {
-		e = notice_drop(x->access.db, &x->notice, NULL);
-	} else {
-		if ((e = notice_send(x)) != NULL)
-			return failed(x, e);
-		e = notice_sent(x->access.db, &x->notice);
-	}
-	if (e == NULL)
+	if (p == NULL) /* the claim ends by itself */
 		return SENT;
-	log_err(e, "notifiers");
-	return SENT_AWAY;
+	if (p->x.a == NULL)
+		p->x.a = arena_open(PARCEL_ARENA);
+	p->x.d = b->d;
+	p->x.access = &b->access;
+	p->x.is_gone = false;
+	e = notice_load(b->access.db, p->x.a, claimed->id, &p->x.notice);
+	if (e != NULL) {
+		arena_clear(p->x.a);
+		log_err(e, "notifiers");
+		return e->code == ERR_NOTFOUND ? SENT : SENT_AWAY;
+	}
+	p->is_used = true;
+	p->is_failing = claimed->is_failing;
+	b->failing += p->is_failing;
+	if (p->x.notice.deployment_id.set)
+		p->x.notice.url = link_deployment(&b->d->settings, p->x.a,
+		    p->x.notice.deployment_id.n);
+	if (!courier_has_receiver(&p->x))
+		sent = courier_drop(&p->x);
+	else if ((e = request_make(&p->x, &p->request)) != NULL ||
+	    (e = http_many_begin(b->http, p->x.a, &p->request, p)) != NULL)
+		sent = courier_done(&p->x, e);
+	else
+		return SENT;
+	parcel_release(b, p);
+	return sent;
 }
 
-static enum sent
-notices_deliver(struct courier *x)
+static size_t
+at_most(size_t n, size_t max)
 {
-	const int64_t end = time_mono_ms() + SENDER_TURN_MS;
-	const struct err *e;
+	return n < max ? n : max;
+}
 
-	while (time_mono_ms() < end) {
-		arena_clear(x->a);
-		e = notice_claim(x->access.db, x->a, SENDER_HOLD, &x->notice);
-		if (e != NULL && e->code == ERR_NOTFOUND)
-			return SENT;
-		if (e != NULL) {
-			log_err(e, "notifiers");
+/* Claims messages and sends them; `more` says whether there may be others. */
+static enum sent
+bag_fill(struct bag *b, bool *more)
+{
+	struct notice_claims claims = { .seconds = SENDER_HOLD,
+		.max = at_most(PLACES - http_many_count(b->http),
+		    NOTICE_CLAIMS),
+		.failing_max = b->failing < FAILING_PLACES ?
+		    FAILING_PLACES - b->failing :
+		    0 };
+	const int64_t now = time_mono_ms();
+	const struct err *e;
+	size_t i;
+
+	*more = false;
+	if (claims.max == 0 || now >= b->end || now < b->claim_at)
+		return SENT;
+	arena_clear(b->d->a);
+	if ((e = notice_claim_some(b->access.db, b->d->a, &claims)) != NULL) {
+		log_err(e, "notifiers");
+		return SENT_AWAY;
+	}
+	*more = claims.n > 0;
+	if (!*more)
+		b->claim_at = now + CLAIM_MS;
+	for (i = 0; i < claims.n; i++) {
+		if (parcel_send(b, &claims.items[i]) == SENT_AWAY)
 			return SENT_AWAY;
-		}
-		if (notice_handle(x) == SENT_AWAY)
+		if (i % BEGUN == 0)
+			http_many_wait(b->http, 0);
+	}
+	return SENT;
+}
+
+/* Stores some results. */
+static enum sent
+bag_empty(struct bag *b)
+{
+	struct http_response response;
+	const struct err *e;
+	struct parcel *p;
+	enum sent sent;
+	int n;
+
+	for (n = 0; n < RESULTS; n++) {
+		if ((p = http_many_next(b->http, &response, &e)) == NULL)
+			break;
+		if (e == NULL)
+			e = response_judge(&p->x, &response);
+		sent = courier_done(&p->x, e);
+		parcel_release(b, p);
+		if (sent == SENT_AWAY)
 			return SENT_AWAY;
 	}
 	return SENT;
 }
 
 static enum sent
+bag_deliver(struct bag *b)
+{
+	bool more = true;
+
+	b->end = time_mono_ms() + SENDER_TURN_MS;
+	for (;;) {
+		if (bag_fill(b, &more) == SENT_AWAY ||
+		    bag_empty(b) == SENT_AWAY)
+			return SENT_AWAY;
+		if (!more && http_many_count(b->http) == 0)
+			return SENT;
+		http_many_wait(b->http, more ? 0 : WAIT_MS);
+	}
+}
+
+/* Each message needs a connection, some also a name server. */
+static void
+files_allow(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == -1 ||
+	    files.rlim_cur >= 2 * FILES_MIN)
+		return;
+	files.rlim_cur = files.rlim_max < 2 * FILES_MIN ? files.rlim_max :
+							  2 * FILES_MIN;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static enum sent
 notices_send(struct dispatch *d)
 {
+	static struct bag bag;
 	const struct settings_notify *s = &d->settings.notify;
 	const struct http_options options = { .tls_ca = s->tls_ca,
 		.agent = "slipway/" SLIPWAY_VERSION,
 		.direct = true,
 		.networks = s->private_networks != NULL ? s->private_networks :
 							  "" };
-	struct courier x = { .d = d, .a = d->a };
 	const struct err *e;
 
-	if ((e = child_open(d, &x.access)) == NULL &&
-	    (e = http_open(&options, &x.http)) == NULL)
-		return notices_deliver(&x);
+	files_allow();
+	bag.d = d;
+	if ((e = child_open(d, &bag.access)) == NULL &&
+	    (e = http_many_open(&options, PLACES, &bag.http)) == NULL)
+		return bag_deliver(&bag);
 	log_err(e, "notifiers");
 	return SENT_AWAY;
 }
@@ -337,7 +329,7 @@ static const struct sender_kind notices = {
 	.what = "notifiers",
 	.children = SENDER_CHILDREN,
 	.is_enabled = notices_is_enabled,
-	.due = notice_due,
+	.due = notice_due_other,
 	.send = notices_send,
 };
 

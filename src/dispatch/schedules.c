@@ -13,9 +13,45 @@
 #define SCHEDULES "schedules"
 
 struct schedules {
-	int64_t at;    /* monotonic milliseconds */
-	int64_t after; /* id of the last one in this round */
+	int64_t at;      /* monotonic milliseconds */
+	int64_t after;   /* id of the last one in this round */
+	int64_t checked; /* id of the last one whose time was checked */
 };
+
+static void
+check_one(struct dispatch *d, const struct schedule *s)
+{
+	char was[STR_TIME_SIZE], is[STR_TIME_SIZE];
+	const struct err *e;
+	int64_t next;
+	bool changed;
+
+	e = scheduled_correct(d->db, s, &next, &changed);
+	if (!database_done(&d->database, e, SCHEDULES) || !changed)
+		return;
+	str_time(was, s->next_at.ms);
+	str_time(is, next);
+	log_warn("schedule %lld fires next at %s instead of %s: the clock of "
+		 "the database was set back",
+	    (long long)s->id, is, was);
+}
+
+/* Checks the times of some schedules, others in the next round. */
+static void
+check(struct dispatch *d, struct schedules *s)
+{
+	const struct schedule *one;
+	struct list list;
+	size_t i;
+
+	if (!database_done(&d->database,
+		schedule_later(d->db, d->a, s->checked, &list), SCHEDULES))
+		return;
+	one = list.items;
+	for (i = 0; i < list.n; i++)
+		check_one(d, &one[i]);
+	s->checked = list.n < SCHEDULE_CHECKED ? 0 : one[list.n - 1].id;
+}
 
 /* Ends a round: looks again when the next one is due. */
 static void
@@ -26,6 +62,7 @@ rest(struct dispatch *d, struct schedules *s, int64_t now)
 
 	s->after = 0;
 	s->at = now + LOOK_MS;
+	check(d, s);
 	e = schedule_wait(d->db, d->a, &left);
 	if (database_done(&d->database, e, SCHEDULES) && left.set &&
 	    left.n > 0 && left.n < LOOK_MS)

@@ -226,7 +226,6 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	const struct err *e;
 	struct run run;
 	struct task *t;
-	bool is_started;
 
 	if (c->cancel) {
 		end_canceled(d, c->id, c->epoch);
@@ -239,6 +238,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	t->over_deleted = c->over_deleted;
 	t->cache = (int32_t)c->cache_generation;
 	t->no_checkout = str_eq(c->checkout, PIPELINE_CHECKOUT_NONE);
+	t->is_announced = c->notices && t->no_checkout;
 	fetch_begin(&t->fetch, clone_is_needed(c) ? c->repository : "");
 	control_leased(d, t);
 	task_move(t, PHASE_PREPARING);
@@ -252,11 +252,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 		return true;
 	}
 	clone_begin(d, &t->clone, c, t->run.name);
-	is_started = start_prepare(d, t);
-	/* Otherwise the checkout says that the deployment has started. */
-	if (t->phase != PHASE_CLOSED && c->notices && t->no_checkout)
-		started_note(d, t);
-	return is_started;
+	return start_prepare(d, t);
 }
 
 void
@@ -270,11 +266,13 @@ start_abandon(struct dispatch *d, struct task *t)
 }
 
 void
-start_confirmed(const struct dispatch *d, struct task *t, const struct wire *w)
+start_confirmed(struct dispatch *d, struct task *t, const struct wire *w)
 {
 	log_debug("%s: process %lld", t->run.name, (long long)w->pid);
 	if (t->phase == PHASE_STARTING)
 		task_move(t, PHASE_RUNNING);
+	if (t->is_announced)
+		started_note(d, t);
 	if (t->is_canceled && run_cancel(&d->spool, &t->run) != NULL)
 		log_warn("%s: the cancellation does not reach the job",
 		    t->run.name);

@@ -19,8 +19,7 @@ int64_t start_due(const struct task *, int64_t now);
 /* The dispatcher ends: a task that is being prepared returns to the queue. */
 void start_abandon(struct dispatch *, struct task *);
 /* The monitor has started the job. */
-void start_confirmed(const struct dispatch *, struct task *,
-    const struct wire *);
+void start_confirmed(struct dispatch *, struct task *, const struct wire *);
 /* The monitor could not start the job. */
 enum start_fate {
 	START_ENDED,

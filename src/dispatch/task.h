@@ -48,6 +48,7 @@ struct task {
 	bool over_deleted; /* see struct claim, like the next one */
 	int32_t cache;
 	bool no_checkout;
+	bool is_announced; /* that it starts, which else the checkout says */
 	struct clone clone;
 	struct fetch fetch;
 	struct progress progress;

@@ -18,36 +18,8 @@
 #define CONNECT_MS 5000
 #define REDIRECTS 3
 #define STACK ((size_t)256 << 10) /* for the thread that resolves a name */
-/* Limit for all headers of a request. */
-#define SENT_MAX ((size_t)16 << 10)
-/* The client's own headers in addition to the caller's, and their length
- * without the value of Content-Type. */
-#define OWN_HEADERS 2
-#define OWN_LEN 32
 /* Arena space for the headers of one response. */
 #define HEAD_COST ((size_t)256 << 10)
-
-struct http {
-	CURL *curl;
-	pid_t owner; /* connections belong to one process */
-	struct http_options options;
-	struct breaker breaker;
-};
-
-/* One request and its response on the wire. */
-struct exchange {
-	const struct http_request *request;
-	const char *url;
-	int64_t left_ms;
-	struct buf lines; /* headers as received */
-	size_t head;      /* bytes of headers, including those of interim
-			   * responses */
-	struct buf body;
-	bool large;
-	const char *networks; /* of struct http_options */
-	bool blocked;         /* an address lies outside of them */
-	char text[CURL_ERROR_SIZE];
-};
 
 #define FAILED(rc, t)                                                          \
 	{                                                                      \
@@ -209,7 +181,7 @@ take_header(char *data, size_t size, size_t n, void *context)
 	return x->head > HTTP_HEAD_MAX || x->lines.overflow ? 0 : len;
 }
 
-static bool
+bool
 request_fit(const struct http_request *r)
 {
 	const struct http_header *header = r->header;
@@ -226,9 +198,7 @@ request_fit(const struct http_request *r)
 	    (r->method != HTTP_GET || r->body == NULL);
 }
 
-/* Builds the request's headers as libcurl's list in memory of the caller, so
- * that secrets in them can be cleared. */
-static void
+void
 headers_build(const struct http_request *r, char text[SENT_MAX],
     struct curl_slist *node)
 {
@@ -305,8 +275,9 @@ static const char *const methods[HTTP__MAX] = {
 	[HTTP_DELETE] = "DELETE",
 };
 
-static CURLcode
-set_all(const struct http *h, struct exchange *x, struct curl_slist *headers)
+CURLcode
+exchange_set(const struct http *h, struct exchange *x,
+    struct curl_slist *headers)
 {
 	const struct http_request *r = x->request;
 	const struct {
@@ -357,8 +328,7 @@ set_all(const struct http *h, struct exchange *x, struct curl_slist *headers)
 	    curl_easy_setopt(h->curl, CURLOPT_HEADERFUNCTION, take_header);
 }
 
-/* Returns the "host:port" of an origin. */
-static const char *
+const char *
 host_of(const char *origin)
 {
 	return strstr(origin, "://") + 3;
@@ -377,7 +347,7 @@ reason(CURLcode rc, const char *text)
 	return why;
 }
 
-static const struct err *
+const struct err *
 call_failed(struct http *h, const char *origin, CURLcode rc,
     const struct exchange *x)
 {
@@ -387,9 +357,9 @@ call_failed(struct http *h, const char *origin, CURLcode rc,
 		return err_public(ERR_CONFIG,
 		    "%s has a private address, which the settings do not list",
 		    host_of(origin));
-	if (f->answered)
+	if (h != NULL && f->answered)
 		breaker_answered(&h->breaker, origin);
-	else
+	else if (h != NULL)
 		breaker_failed(&h->breaker, origin);
 	return err_explain(err_new(f->code, "libcurl %d, %s", (int)rc, x->text),
 	    f->code, "%s %s%s", host_of(origin), f->text, reason(rc, x->text));
@@ -419,7 +389,7 @@ exchange_run(struct http *h, const char *origin, struct exchange *x, int *out)
 	buf_clear(&x->lines);
 	buf_clear(&x->body);
 	headers_build(x->request, sent, node);
-	if ((rc = set_all(h, x, node)) == CURLE_OK &&
+	if ((rc = exchange_set(h, x, node)) == CURLE_OK &&
 	    (rc = curl_easy_perform(h->curl)) == CURLE_OK)
 		rc = curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE,
 		    &status);
@@ -437,7 +407,7 @@ exchange_run(struct http *h, const char *origin, struct exchange *x, int *out)
 	return NULL;
 }
 
-static void
+void
 response_build(struct arena *a, const struct exchange *x, int status,
     struct http_response *out)
 {

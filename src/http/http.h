@@ -82,6 +82,24 @@ void http_close(struct http *);
 MUSTCHECK const struct err *http_call(struct http *, struct arena *,
     const struct http_request *, struct http_response *out);
 
+/* Many requests at once, each to its own server: they wait for each other no
+ * more than for a dead one.  There is no breaker, and no redirect is followed. */
+struct http_many;
+MUSTCHECK const struct err *http_many_open(const struct http_options *,
+    size_t max, struct http_many **out);
+/* Begins a request; it and its strings must live until it has ended.  An error
+ * is that of the request: it has not begun. */
+MUSTCHECK const struct err *http_many_begin(struct http_many *, struct arena *,
+    const struct http_request *, void *context);
+/* How many have begun and not been returned by http_many_next(). */
+size_t http_many_count(const struct http_many *);
+/* Sends and receives for at most that long. */
+void http_many_wait(struct http_many *, int64_t ms);
+/* Returns the context of a request that has ended, NULL if there is none; its
+ * response lives in the arena it began with. */
+void *http_many_next(struct http_many *, struct http_response *out,
+    const struct err **e);
+
 /* The value of the first header of that name (lower case); NULL if missing. */
 const char *http_header(const struct http_response *, const char *name);
 /* The absolute target of a link relation (RFC 8288); NULL if missing.  It is

@@ -25,6 +25,52 @@ struct breaker {
 	} server[BREAKER_SERVERS];
 };
 
+/* Limit for all headers of a request. */
+#define SENT_MAX ((size_t)16 << 10)
+/* The client's own headers in addition to the caller's, and their length
+ * without the value of Content-Type. */
+#define OWN_HEADERS 2
+#define OWN_LEN 32
+
+struct http {
+	CURL *curl;
+	pid_t owner; /* connections belong to one process */
+	struct http_options options;
+	struct breaker breaker;
+};
+
+/* One request and its response on the wire. */
+struct exchange {
+	const struct http_request *request;
+	const char *url;
+	int64_t left_ms;
+	struct buf lines; /* headers as received */
+	size_t head;      /* bytes of headers, including those of interim
+			   * responses */
+	struct buf body;
+	bool large;
+	const char *networks; /* of struct http_options */
+	bool blocked;         /* an address lies outside of them */
+	char text[CURL_ERROR_SIZE];
+};
+
+/* Whether a caller may make the request. */
+bool request_fit(const struct http_request *);
+/* Builds the request's headers as libcurl's list in memory of the caller, so
+ * that secrets in them can be cleared. */
+void headers_build(const struct http_request *, char text[SENT_MAX],
+    struct curl_slist *node);
+/* Sets the options of h->curl for the request. */
+CURLcode exchange_set(const struct http *h, struct exchange *,
+    struct curl_slist *headers);
+/* Returns the "host:port" of an origin. */
+const char *host_of(const char *origin);
+/* The error of a call that failed; the breaker counts it unless `h` is NULL. */
+const struct err *call_failed(struct http *h, const char *origin, CURLcode rc,
+    const struct exchange *);
+void response_build(struct arena *, const struct exchange *, int status,
+    struct http_response *out);
+
 /* Initializes what the whole process shares. */
 MUSTCHECK const struct err *http_library_start(void);
 

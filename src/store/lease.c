@@ -48,6 +48,12 @@ lease_left(struct db *db, struct arena *a, int64_t *out)
 	return e;
 }
 
+const struct err *
+lease_look(struct db *db)
+{
+	return db_exec(db, &renew_none, NULL, NULL);
+}
+
 static const struct err *
 try_body(struct db *db, void *context)
 {

@@ -10,6 +10,9 @@
  * ERR_NOTFOUND if there is none. */
 MUSTCHECK const struct err *lease_left(struct db *, struct arena *,
     int64_t *out);
+/* The same as lease_try(), without a write: it finds a read-only server, but not
+ * a full disk. */
+MUSTCHECK const struct err *lease_look(struct db *);
 /* Whether the database would accept a renewal now: a write that changes
  * nothing. */
 MUSTCHECK const struct err *lease_try(struct db *);

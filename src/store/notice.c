@@ -9,7 +9,6 @@
 #include "store/total.h"
 
 #define SMALL_ARENA 4096
-#define ROUNDS 16 /* attempts before a claim gives up */
 
 /* Arguments of all statements here. */
 struct notice_args {
@@ -80,10 +79,6 @@ static const struct stmt want = {
 					  " ORDER BY v.event = 'started' DESC" ONCE,
 	.args = want_args,
 };
-/* A guest who is no longer a member of the project gets no mail about it. */
-#define SEES(user, project)                                                    \
-	"(" user ".role <> 'guest' OR EXISTS (SELECT 1 FROM member s"          \
-	" WHERE s.project_id = " project " AND s.user_id = " user ".id))"
 #define TO_USER                                                                        \
 	" AND u.valid = 1 AND u.status = 'active' AND u.email LIKE '%@%'"              \
 	" AND " SEES("u",                                                              \
@@ -126,92 +121,6 @@ static const struct stmt want_test = {
 	       " environment_id, user_id) SELECT n.id, 'test', n.project_id,"
 	       " n.environment_id, ? FROM notifier n WHERE n.id = ?",
 	.args = test_args,
-};
-
-/* While a notice of the same notifier is on its way, others wait. */
-#define FREE                                                                   \
-	"NOT EXISTS (SELECT 1 FROM notice h"                                   \
-	" WHERE h.notifier_id = m.notifier_id AND h.held_until > NOW(3))"
-struct candidate {
-	int64_t id;
-	int64_t notifier_id;
-};
-static const struct field candidate_row[] = {
-	FIELD(struct candidate, id, 0),
-	FIELD(struct candidate, notifier_id, 0),
-	FIELD_END,
-};
-static const struct stmt candidates = {
-	.name = "notice_candidates",
-	.sql = "SELECT m.id, m.notifier_id FROM notice m"
-	       " WHERE m.next_at <= NOW(3) AND " FREE
-	       " ORDER BY m.next_at, m.id LIMIT 4",
-	.row = candidate_row,
-	.rowsize = sizeof(struct candidate),
-};
-static const struct stmt due = {
-	.name = "notice_due",
-	.sql = "SELECT GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(3),"
-	       " m.next_at) DIV 1000) AS n FROM notice m"
-	       " WHERE m.next_at IS NOT NULL AND " FREE
-	       " ORDER BY m.next_at LIMIT 1",
-	.row = n_row,
-	.rowsize = sizeof(struct number),
-};
-static const struct field take_args[] = { A(seconds), A(seconds), A(id),
-	FIELD_END };
-static const struct stmt take = {
-	.name = "notice_take",
-	.sql = "UPDATE notice m SET attempts = attempts + 1,"
-	       " next_at = NOW(3) + INTERVAL ? SECOND,"
-	       " held_until = NOW(3) + INTERVAL ? SECOND"
-	       " WHERE id = ? AND next_at <= NOW(3) AND " FREE,
-	.args = take_args,
-};
-
-static const struct field notice_row[] = { N(id), N(message_id), N(notifier_id),
-	N(event), NULLABLE(text), N(attempts), N(age), N(created_at),
-	N(held_until), NULLABLE(kind), NULLABLE(target),
-	NULLABLE(notifier_project_id), NULLABLE(secret), NULLABLE(old_secret),
-	NULLABLE(last_error), NULLABLE(email), NULLABLE(project_id),
-	NULLABLE(project), NULLABLE(environment_id), NULLABLE(environment),
-	NULLABLE(environment_url), NULLABLE(deployment_id),
-	NULLABLE(pipeline_id), NULLABLE(pipeline), NULLABLE(branch),
-	NULLABLE(tag), NULLABLE(commit_hash), NULLABLE(commit_message),
-	NULLABLE(env_vars_sent), NULLABLE(status), NULLABLE(reason),
-	NULLABLE(detail), NULLABLE(warnings), NULLABLE(trigger), NULLABLE(user),
-	FIELD_END };
-static const struct stmt load = {
-	.name = "notice_load",
-	.sql =
-	    "SELECT m.id, m.message_id, m.notifier_id, m.event, m.text,"
-	    " m.attempts, TIMESTAMPDIFF(SECOND, m.created_at, NOW(3)) AS"
-	    " age, m.created_at, m.held_until,"
-	    " IF(m.notifier_id = 0, 'mail', n.kind) AS kind, n.target,"
-	    " n.project_id AS notifier_project_id,"
-	    " n.secret, IF(n.rotated_at > NOW(3) - INTERVAL 1 DAY,"
-	    " n.old_secret, NULL) AS old_secret, n.last_error, r.email,"
-	    " m.project_id, p.name AS project, m.environment_id,"
-	    " e.name AS environment, e.url AS environment_url,"
-	    " m.deployment_id, d.pipeline_id, l.name AS pipeline, d.branch,"
-	    " d.tag, d.commit_hash, d.commit_message, d.env_vars_sent,"
-	    " d.status, d.reason,"
-	    " d.detail, d.warnings, d.`trigger`, u.username AS user FROM notice m"
-	    " LEFT JOIN notifier n ON n.id = m.notifier_id"
-	    " AND n.valid = 1 AND n.active = 1"
-	    " LEFT JOIN deployment d ON d.id = m.deployment_id"
-	    " LEFT JOIN project p ON p.id = m.project_id"
-	    " LEFT JOIN environment e ON e.id = m.environment_id"
-	    " LEFT JOIN pipeline l ON l.id = d.pipeline_id"
-	    " LEFT JOIN user r ON m.notifier_id = 0 AND r.id = m.user_id"
-	    " AND r.valid = 1 AND r.status = 'active'"
-	    " AND " SEES("r",
-		"m.project_id") " LEFT JOIN user u"
-				" ON u.id = IF(d.id IS NULL, m.user_id, d.created_by)"
-				" WHERE m.id = ?",
-	.args = id_args,
-	.row = notice_row,
-	.rowsize = sizeof(struct notice),
 };
 
 /* A delivered notice stays for a while, so that its event is not sent again. */
@@ -265,10 +174,6 @@ static const struct stmt *const notice_stmts[] = {
 	&mail_recovery,
 	&want_lock,
 	&want_test,
-	&candidates,
-	&due,
-	&take,
-	&load,
 	&close_one,
 	&later,
 	&postpone,
@@ -343,56 +248,6 @@ notice_want_test(struct db *db, int64_t notifier_id, int64_t user_id)
 		.user_id = user_id };
 
 	return db_exec(db, &want_test, &args, NULL);
-}
-
-/* One notice to claim, for a transaction. */
-struct taking {
-	struct arena *a;
-	struct notice_args args;
-	struct db_done done;
-};
-
-/* Others that send for the same notifier wait here, so that only one of its
- * notices is claimed. */
-static const struct err *
-take_body(struct db *db, void *context)
-{
-	struct taking *t = context;
-	const struct err *e;
-
-	if ((e = notifier_hold(db, t->a, t->args.notifier_id)) != NULL)
-		return e;
-	return db_exec(db, &take, &t->args, &t->done);
-}
-
-const struct err *
-notice_claim(struct db *db, struct arena *a, int64_t seconds,
-    struct notice *out)
-{
-	struct taking t = { .a = a, .args = { .seconds = seconds } };
-	const struct candidate *found;
-	const struct err *e;
-	struct list list;
-	int round;
-	size_t i;
-
-	(void)memset(out, 0, sizeof(*out));
-	for (round = 0; round < ROUNDS; round++) {
-		if ((e = db_rows(db, a, &candidates, NULL, &list)) != NULL)
-			return e;
-		if (list.n == 0)
-			break;
-		found = list.items;
-		for (i = 0; i < list.n; i++) {
-			t.args.id = found[i].id;
-			t.args.notifier_id = found[i].notifier_id;
-			if ((e = db_transaction(db, take_body, &t)) != NULL)
-				return e;
-			if (t.done.affected > 0)
-				return db_row(db, a, &load, &t.args, out);
-		}
-	}
-	return err_new(ERR_NOTFOUND, "no notice to send");
 }
 
 static struct notice_args
@@ -507,23 +362,6 @@ notice_disable(struct db *db, const struct notice *n, const char *runner,
 		.fault = fault };
 
 	return db_transaction(db, disable_body, &attempt);
-}
-
-const struct err *
-notice_due(struct db *db, int64_t max, int64_t *out)
-{
-	struct arena *a = arena_open(SMALL_ARENA);
-	const struct err *e;
-	struct number found;
-
-	*out = max;
-	e = db_row(db, a, &due, NULL, &found);
-	arena_close(a);
-	if (e != NULL && e->code == ERR_NOTFOUND)
-		return NULL;
-	if (e == NULL && found.n < max)
-		*out = found.n;
-	return e;
 }
 
 const struct err *

@@ -79,11 +79,37 @@ MUSTCHECK const struct err *notice_want_lock(struct db *,
 MUSTCHECK const struct err *notice_want_test(struct db *, int64_t notifier_id,
     int64_t user_id);
 
-/* Claims the notice that has waited longest for `seconds`; ERR_NOTFOUND,
+/* A guest who is no longer a member of the project gets no mail about it. */
+#define SEES(user, project)                                                    \
+	"(" user ".role <> 'guest' OR EXISTS (SELECT 1 FROM member s"          \
+	" WHERE s.project_id = " project " AND s.user_id = " user ".id))"
+
+/* Mails go to one server, all others to servers of their own. */
+/* Claims the mail that has waited longest for `seconds`; ERR_NOTFOUND,
  * without a write, if none is due.  While a notice of a notifier is claimed,
  * its others are not due. */
-MUSTCHECK const struct err *notice_claim(struct db *, struct arena *,
+MUSTCHECK const struct err *notice_claim_mail(struct db *, struct arena *,
     int64_t seconds, struct notice *out);
+#define NOTICE_CLAIMS 128 /* at a time */
+/* Notices to claim that are no mails. */
+struct notice_claims {
+	int64_t seconds;
+	size_t max; /* at most NOTICE_CLAIMS */
+	size_t
+	    failing_max; /* the same of notifiers whose last message failed */
+	struct notice_claimed {
+		int64_t id;
+		bool is_failing;
+	} items[NOTICE_CLAIMS];
+	size_t n;
+};
+/* Claims one notice of each notifier that has any: first of those that delivered
+ * their last message, then of new ones, then of those that failed. */
+MUSTCHECK const struct err *notice_claim_some(struct db *, struct arena *,
+    struct notice_claims *);
+/* Reads a claimed one. */
+MUSTCHECK const struct err *notice_load(struct db *, struct arena *, int64_t id,
+    struct notice *out);
 /* The receiver has accepted the message. */
 MUSTCHECK const struct err *notice_sent(struct db *, const struct notice *);
 /* Gives up, or there is no receiver any more; `fault` may be NULL. */
@@ -100,8 +126,12 @@ MUSTCHECK const struct err *notice_postpone(struct db *, const struct notice *,
  * notices. The audit log names the runner. */
 MUSTCHECK const struct err *notice_disable(struct db *, const struct notice *,
     const char *runner, const char *fault);
-/* Milliseconds until a notice is due, at most `max`; reads only. */
-MUSTCHECK const struct err *notice_due(struct db *, int64_t max, int64_t *out);
+/* Milliseconds until a mail, or any other notice, is due, at most `max`; reads
+ * only. */
+MUSTCHECK const struct err *notice_due_mail(struct db *, int64_t max,
+    int64_t *out);
+MUSTCHECK const struct err *notice_due_other(struct db *, int64_t max,
+    int64_t *out);
 /* Deletes delivered notices that are older than `days`, some hundreds per call;
  * writes nothing if there are none. */
 MUSTCHECK const struct err *notice_tidy(struct db *, struct arena *,

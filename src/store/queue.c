@@ -2,6 +2,7 @@
 #include "store/queue.h"
 
 #include "store/deployment.h"
+#include "store/notice.h"
 #include "store/page.h"
 #include "store/report.h"
 #include "store/store.h"
@@ -196,9 +197,13 @@ queue_commit(struct db *db, int64_t id, int64_t epoch, const char *branch,
 		.branch = branch,
 		.hash = hash,
 		.message = message };
+	const struct err *e;
 
-	if (!report_wanted(&db_settings(db)->gitserver))
-		return fenced_exec(db, &commit, &args, id);
+	/* without reports, most projects have nobody to tell */
+	if (!report_wanted(&db_settings(db)->gitserver)) {
+		e = fenced_exec(db, &commit, &args, id);
+		return e != NULL ? e : notice_want(db, id, NOTICE_STARTED);
+	}
 	if (db_in_transaction(db))
 		return commit_body(db, &args);
 	return db_transaction(db, commit_body, &args);

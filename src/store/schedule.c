@@ -145,6 +145,24 @@ static const struct stmt due = {
 	.rowsize = sizeof(struct schedule),
 };
 
+static const struct stmt later = {
+	.name = "schedule_later",
+	.sql = SELECT " WHERE c.valid = 1 AND c.active = 1"
+		      " AND c.next_at > NOW(3) AND c.id > ?"
+		      " ORDER BY c.id LIMIT 100",
+	.args = id_args,
+	.row = row_fields,
+	.rowsize = sizeof(struct schedule),
+};
+_Static_assert(SCHEDULE_CHECKED == 100, "the limit of schedule_later");
+static const struct field clock_row[] = { A(now), FIELD_END };
+static const struct stmt clock_now = {
+	.name = "schedule_clock",
+	.sql = "SELECT NOW(3) AS now",
+	.row = clock_row,
+	.rowsize = sizeof(struct schedule),
+};
+
 struct taking {
 	struct when next;
 	int64_t id;
@@ -188,8 +206,8 @@ static const struct stmt fired = {
 };
 
 static const struct stmt *const schedule_stmts[] = { &by_id, &lock, CHILD_STMTS,
-	&insert, &update, &left, &due, &take, &unfired, &rejected, &fired,
-	NULL };
+	&insert, &update, &left, &due, &later, &clock_now, &take, &unfired,
+	&rejected, &fired, NULL };
 
 static const struct err *
 delete_of_project(struct db *db, int64_t project_id)
@@ -267,6 +285,26 @@ schedule_wait(struct db *db, struct arena *a, struct maybe *out)
 	e = db_row(db, a, &left, NULL, &row);
 	*out = e == NULL ? row.ms : (struct maybe){ .set = false };
 	return e;
+}
+
+const struct err *
+schedule_clock(struct db *db, struct arena *a, struct when *out)
+{
+	const struct err *e;
+	struct schedule row;
+
+	*out = (struct when){ 0 };
+	if ((e = db_row(db, a, &clock_now, NULL, &row)) == NULL)
+		*out = row.now;
+	return e;
+}
+
+const struct err *
+schedule_later(struct db *db, struct arena *a, int64_t after, struct list *out)
+{
+	const struct schedule args = { .id = after };
+
+	return db_rows(db, a, &later, &args, out);
 }
 
 const struct err *

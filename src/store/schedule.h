@@ -60,11 +60,20 @@ MUSTCHECK const struct err *schedule_delete(struct db *, int64_t id);
  * there is none. */
 MUSTCHECK const struct err *schedule_wait(struct db *, struct arena *,
     struct maybe *out);
+/* The database's clock. */
+MUSTCHECK const struct err *schedule_clock(struct db *, struct arena *,
+    struct when *out);
+#define SCHEDULE_CHECKED 100
+/* Schedules that are active and not due, by id after that one, at most
+ * SCHEDULE_CHECKED. */
+MUSTCHECK const struct err *schedule_later(struct db *, struct arena *,
+    int64_t after, struct list *out);
 /* Finds a schedule that is due, the first by id after that one; ERR_NOTFOUND. */
 MUSTCHECK const struct err *schedule_due(struct db *, struct arena *,
     int64_t after, struct schedule *out);
 /* Inside a transaction: sets the time after the one that is due, unless the row
- * has changed since it was read. `taken` says whether this call did. */
+ * has changed since it was read. `taken` says whether this call did.  It also
+ * corrects the time of one that is not due. */
 MUSTCHECK const struct err *schedule_take(struct db *, const struct schedule *,
     struct when next, bool *taken);
 /* Inside the same transaction: stores the deployment that was created. */

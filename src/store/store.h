@@ -47,6 +47,7 @@
 	X(move)								\
 	X(named)							\
 	X(notice)							\
+	X(notice_claim)						\
 	X(notifier)							\
 	X(pipeline)							\
 	X(project)							\

@@ -468,6 +468,7 @@ condition(struct req *rq)
 static void
 reject(struct req *rq, const struct err *e)
 {
+	writable_note(&rq->scoreboard->writable, e);
 	if (err_kinds[e->code].http >= 500)
 		log_error("%s %s %s: %s", rq->request_id, rq->in[IN_METHOD],
 		    rq->path, e->msg);

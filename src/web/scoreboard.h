@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/writable.h"
+
 #define SCOREBOARD_WORKERS 768
 #define SCOREBOARD_REJECTED 256
 #define SCOREBOARD_TEXT 256
@@ -60,6 +62,7 @@ struct scoreboard {
 					   * replaced */
 	/* events with a wrong signature: time and count, by address */
 	atomic_int_least64_t rejected[SCOREBOARD_REJECTED];
+	struct writable writable;
 	atomic_int schema_ok;   /* whether the tables match the statements */
 	atomic_int schema_look; /* whether a starting worker checks that */
 	atomic_int long_lock; /* 1 + place of the worker that holds the lock */

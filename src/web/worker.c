@@ -112,8 +112,11 @@ connection_serve(const struct worker *w, const struct access *access,
 		.unready = schema_check(w, rq->db) };
 	if (fcgi_serve(fd, rq))
 		account(w, rq, began);
-	if (db_has_written(rq->db))
+	if (db_has_written(rq->db)) {
 		wake_send(w->settings->api.live_wake_socket);
+		if (rq->answer.status < 500)
+			writable_note(&w->scoreboard->writable, NULL);
+	}
 	used = arena_used(rq->a);
 	arena_clear(rq->a);
 	used += rq->answer.body.cap;

@@ -1,0 +1,94 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Messages of notifiers come in time: however many receivers are dead, others do not
+# wait; the start is announced when it happens; a late message tells what was then.
+
+use strict;
+use warnings;
+use Cpanel::JSON::XS qw(decode_json);
+use IO::Socket::INET;
+use Slipway::Certificate;
+use Slipway::Runner;
+use Slipway::Test;
+use Slipway::Whole;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $dir = tempdir();
+make_front($dir);
+my ($smtp, $https) = (free_port(), free_port());
+my $file = "$dir/received";
+start_process({ name => 'receivers' }, '/usr/bin/python3', srcdir() . '/t/receivers.py', $smtp, $https,
+	"$dir/cert.pem", "$dir/cert.key", $file);
+# accepts connections and never answers
+my $silent = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 4096) or die "listen: $!";
+my $conf = "[notify]\nprivate_networks = 127.0.0.0/8\ntls_ca = $dir/ca.pem\n";
+my $all = Slipway::Whole->start(runner => $conf, api => $conf);
+my ($api, $db, $runner) = ($all->api, $all->db, $all->runner);
+my $maintainer = $api->as('maintainer');
+my ($busy, $calm) = map { $all->project($runner->repo, name => $_) } qw(busy calm);
+sub received { return json_lines($file) }
+sub posts { my ($path) = @_; return grep { $_->{kind} eq 'post' && $_->{path} eq $path } received() }
+sub to { my ($path) = @_; return "https://localhost:$https$path" }
+sub create {
+	my (%more) = @_;
+	return $all->make('/api/notifiers', { kind => 'webhook', projectId => $calm,
+		events => ['failed'], %more });
+}
+sub test { my ($n) = @_; return $maintainer->post("/api/notifiers/$n->{id}/test")->{status} }
+
+# --- many dead receivers
+my $live = create(target => to('/live'));
+my $fresh = create(target => to('/fresh'));
+like(test($live), qr{^20}, 'a test message is accepted');
+ok(poll(60, sub { posts('/live') > 0 }), 'a receiver that is well gets a message');
+my ($refused, $hung) = (free_port(), $silent->sockport);
+my @rows = map { my $port = $_ % 2 ? $refused : $hung;
+	"($busy, 'text', 'https://127.0.0.1:$port/$_', '[\"failed\"]', 1)" } 1 .. 2000;
+$db->sql('INSERT INTO notifier (project_id, kind, target, events, active) VALUES ' . join ', ', @rows);
+my $due = "INSERT INTO notice (notifier_id, event, project_id) SELECT id, 'test', project_id FROM notifier"
+    . " WHERE project_id = $busy";
+# Sends a message while 2,000 others are due, and returns how long it took.
+sub took {
+	my ($n, $path) = @_;
+	my $before = posts($path);
+	$db->sql($due);
+	my $start = time;
+	test($n);
+	poll(60, sub { posts($path) > $before });
+	return time - $start;
+}
+my $seconds = took($live, '/live');
+note(sprintf '%.2f s', $seconds);
+cmp_ok($seconds, '<', 3,
+    'beside 2,000 dead receivers, one that got messages before gets its message at once');
+ok(took($fresh, '/fresh') < 60, 'a new one gets its message, too');
+ok(poll(60, sub { $db->sql('SELECT COUNT(*) FROM notifier WHERE last_error IS NOT NULL') >= 1000 }),
+    'those that refuse connections have failed');
+is($db->sql("SELECT COUNT(*) FROM notice WHERE attempts > 4 AND project_id = $busy") + 0, 0,
+    'none is tried again and again');
+is($db->sql("SELECT COUNT(*) FROM notice m JOIN notice h USING (notifier_id)"
+    . ' WHERE m.id < h.id AND m.held_until > NOW(3) AND h.held_until > NOW(3)') + 0, 0,
+    'each receiver gets one message at a time');
+$db->sql("UPDATE notice SET next_at = NULL, held_until = NULL WHERE project_id = $busy");
+$db->sql("UPDATE notifier SET active = 0 WHERE project_id = $busy");
+
+# --- the start, without commit statuses
+my $started = create(target => to('/started'), events => ['started']);
+my $late = create(target => "https://127.0.0.1:$refused/late", events => ['started']);
+my $gate = $all->marks('gate');
+unlink $gate;
+my $id = $all->post(projectId => $calm, pipelineId => $all->pipeline($calm,
+	"until test -e $gate; do sleep 0.1; done; exit 3"));
+ok(poll(30, sub { posts('/started') > 0 }), 'the message that a deployment has started comes');
+is($all->show($id)->{status}, 'running', 'while it is running');
+spew($gate, '', 0644);
+is($all->wait($id)->{status}, 'failed', 'the deployment fails later');
+$maintainer->put("/api/notifiers/$late->{id}", { target => to('/late') });
+$db->sql("UPDATE notice SET next_at = NOW(3), held_until = NULL WHERE notifier_id = $late->{id}");
+$runner->ring;
+ok(poll(60, sub { posts('/late') > 0 }), 'a message that was late comes after the end');
+my $data = decode_json((posts('/late'))[0]{body})->{data};
+is_deeply([ @$data{qw(status reason detail)} ], [ 'running', undef, undef ],
+    'it tells the status at the time of its event');
+done_testing;
