@@ -41,8 +41,8 @@ is($log->column($id, 'reason'), 'step_failed', 'the size of the log does not cha
 my $text = $log->log($id);
 cmp_ok(length $text, '<=', 200 * 1024 + 512, 'the log ends at its limit');
 is($log->column($id, 'log_size'), length $text, 'log_size is the size of the log');
-is($db->sql("SELECT COUNT(*) FROM log_chunk WHERE deployment_id = $id AND packed = 0"),
-    0, 'the log is compressed');
+ok(poll(30, sub { $db->sql("SELECT COUNT(*) FROM log_chunk WHERE deployment_id = $id AND packed = 0") == 0 }),
+    'the log is compressed');
 my $rss = 0;
 $rss = $1 if defined $log->dispatcher && slurp('/proc/' . $log->dispatcher . '/status') =~ /^VmHWM:\s+(\d+)/m;
 cmp_ok($rss, '<', 32 * 1024, "the dispatcher uses $rss KiB");
