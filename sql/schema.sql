@@ -156,6 +156,8 @@ CREATE TABLE deployment (
 	trigger_key VARCHAR(64) COLLATE utf8mb4_bin,
 	when_moved ENUM('cancel', 'follow', 'ignore') NOT NULL DEFAULT 'cancel',
 	warnings INT(11) NOT NULL DEFAULT 0,
+	git_since DATETIME(3),
+	not_before DATETIME(3),
 	PRIMARY KEY (id),
 	UNIQUE KEY deployment_running (running_project),
 	KEY deployment_queue (status, project_id, id),

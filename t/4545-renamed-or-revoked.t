@@ -202,6 +202,12 @@ for my $type (qw(gitea gitlab github)) {
 		'a path with a query' => $path->('team/evil?x'),
 		'a path with line breaks' => $path->('team/evil\\nuser\\nx'),
 	);
+	my %says = ('an error' => qr/^The Git server returned 500\. Nothing was fetched/,
+		'rate limiting' => qr/^The Git server's rate limit is exceeded \(429\)\. Nothing/,
+		'an HTML page' => qr/^The Git server returned an HTML page .*\. Nothing was fetched/,
+		'a dropped connection' => qr/^(?:\S+ closed the connection|The Git server returned 502)\b.* Nothing/,
+		'a path with line breaks' => qr/^The Git server returned a repository without a valid id/,
+		'no response' => qr/did not respond in time\. Nothing was fetched/);
 	my (%project, %unsure);
 	for my $name (sort keys %odd) {
 		my ($fault, $number) = ($odd{$name}, 900000 + keys %project);
@@ -214,7 +220,7 @@ for my $type (qw(gitea gitlab github)) {
 		$unsure{$name} = deploy(1, $project{$name});
 	}
 	for my $name (sort keys %odd) {
-		ends($unsure{$name}, 'failed', qr/^The Git server's API did not confirm .*Retry/,
+		ends($unsure{$name}, 'failed', $says{$name} || qr/^The Git server's API did not confirm .*Retry/,
 		    "$n: $name as response");
 		is($runner->column($unsure{$name}, 'reason'), 'checkout_failed',
 		    "$n: $name as response: the reason is checkout_failed");
@@ -235,7 +241,7 @@ for my $type (qw(gitea gitlab github)) {
 		my $commit = $runner->column($id, 'commit_hash');
 		$forge->fault(qr{/(?:repos|repositories)/}, kind => 'status', status => 500);
 		ends(deploy(1, $own, $commit), 'success', qr/^late$/m, 'a commit of the clone');
-		ends(deploy(1, $own, '1' x 40), 'failed', qr/^The Git server's API did not confirm/,
+		ends(deploy(1, $own, '1' x 40), 'failed', qr/^The Git server returned 500\. Nothing was fetched/,
 		    'another commit, without the server');
 		ends(deploy(1, $own, $commit), 'success', qr/^late$/m, 'the clone, after that failure');
 		$forge->clear_faults;

@@ -14,6 +14,9 @@ const char *const git_settings[GIT_SETTINGS] = {
 	"protocol.https.allow=always",
 	"protocol.ssh.allow=always",
 	"http.followRedirects=false",
+	/* a server that computes a pack sends a byte every five seconds */
+	"http.lowSpeedLimit=1",
+	"http.lowSpeedTime=60",
 	"credential.helper=",
 	"core.hooksPath=/dev/null",
 	"core.fsmonitor=false",
@@ -98,7 +101,8 @@ const char *
 git_ssh_setting(struct arena *a, const struct git_ssh *ssh, const char *home)
 {
 	const char *out = arena_printf(a,
-	    "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=%d",
+	    "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=%d"
+	    " -oServerAliveInterval=20",
 	    ssh->timeout);
 
 	if (ssh->key != NULL)

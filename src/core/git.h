@@ -10,7 +10,7 @@
 
 /* Each goes behind a -c; a protocol that they close has to be opened by one of
  * the two settings below. */
-#define GIT_SETTINGS 39
+#define GIT_SETTINGS 41
 extern const char *const git_settings[GIT_SETTINGS];
 #define GIT_ALLOW_HTTP "protocol.http.allow=always"
 #define GIT_ALLOW_LOCAL "protocol.file.allow=always"

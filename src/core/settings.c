@@ -273,6 +273,10 @@ const struct conf_key settings_keys[] = {
 	KEY(runner, checkout_timeout, C_SECONDS, CONF_RELOAD, .min = 1,
 	    .max = DAY, .fallback = "600",
 	    .doc = "Time limit for the checkout."),
+	KEY(runner, git_patience, C_SECONDS, CONF_RELOAD, .min = 0, .max = DAY,
+	    .fallback = "600",
+	    .doc = "How long a deployment waits for a Git server that does "
+		   "not respond; 0 = it fails at once."),
 	KEY(runner, step_timeout, C_SECONDS, CONF_RELOAD, .min = 0,
 	    .max = 30 * DAY, .fallback = "0",
 	    .doc = "Time limit for steps that set none; 0 = no limit."),

@@ -104,6 +104,8 @@ struct settings_runner {
 	int64_t grace;        /* seconds from TERM to KILL */
 	int64_t cancel_grace; /* seconds for cleanup steps after a cancel */
 	int64_t checkout_timeout;
+	int64_t git_patience; /* seconds that a deployment waits for its Git
+			       * server; 0 = it fails at once */
 	int64_t step_timeout; /* 0 = none */
 	int64_t pipeline_timeout;
 	int64_t log_max;    /* bytes of one deployment's log */

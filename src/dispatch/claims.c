@@ -176,8 +176,12 @@ claim(struct dispatch *d, struct claims *c)
 }
 
 static void
-poll_queue(const struct dispatch *d, struct claims *c, int64_t now)
+poll_queue(struct dispatch *d, struct claims *c, int64_t now)
 {
+	if (d->claim_at != 0 && now >= d->claim_at) {
+		d->claim_at = 0;
+		c->is_wanted = true;
+	}
 	if (now < c->poll_at)
 		return;
 	c->poll_at = now + backoff_jitter(d->settings.runner.poll * 1000);
@@ -215,6 +219,8 @@ claims_next(const struct dispatch *d, const void *state, int64_t now)
 
 	if (is_claiming(d, c) && c->at < due)
 		due = c->at;
+	if (d->claim_at != 0 && d->claim_at < due)
+		due = d->claim_at;
 	for (i = 0; i < tasks->n; i++)
 		if (tasks->items[i]->phase == PHASE_PREPARING &&
 		    (at = start_due(tasks->items[i], now)) < due)

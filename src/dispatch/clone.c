@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 /* Then the deployment goes on, or ends, without an answer.  The finder is left
  * alone: it may have a new token to store. */
 #define PATIENCE_MS 30000
+#define CAUSE_MAX 1024
 
 static const char *const notes[FOUND__MAX] = {
 	[FOUND_NONE] = "There is no token for the Git server: sign in through "
@@ -45,9 +47,7 @@ static const char *const notes[FOUND__MAX] = {
 			"a maintainer sends the project's repository again, "
 			"with no other member (PUT /api/projects).",
 	[FOUND_UNSURE] = "The Git server's API did not confirm that the "
-			 "repository is still the project's; another one may "
-			 "have its address. Nothing was fetched. Retry the "
-			 "deployment when the API responds.",
+			 "repository is still the project's.",
 	[FOUND_FOREIGN] = "The user who set the project's repository cannot "
 			  "read it at the Git server, so it is not fetched "
 			  "with the access of others. A maintainer who can "
@@ -73,6 +73,8 @@ clone_init(struct clone *c)
 	*c = (struct clone){ .answer = -1 };
 	buf_init(&c->address, CLONE_CREDENTIAL_MAX);
 	buf_init(&c->credential, CLONE_CREDENTIAL_MAX);
+	buf_init(&c->cause, CAUSE_MAX);
+	buf_init(&c->unsure, CAUSE_MAX);
 }
 
 /* The address, as far as it is known without a request to the Git server. */
@@ -112,16 +114,43 @@ note_set(const struct dispatch *d, struct clone *c, enum found why)
 		c->note = notes[why];
 }
 
+/* What the server's API said, in place of what it did not. */
+static const char *
+unsure(struct clone *c)
+{
+	struct buf *b = &c->unsure;
+
+	buf_clear(b);
+	if (c->is_away && c->cause.len > 0)
+		buf_printf(b,
+		    "%s. Nothing was fetched, because the server did"
+		    " not confirm the repository.",
+		    c->cause.data);
+	else if (c->cause.len > 0)
+		buf_printf(b, "%s (%s) Nothing was fetched.",
+		    notes[FOUND_UNSURE], c->cause.data);
+	else
+		buf_printf(b,
+		    "%s Nothing was fetched. Retry the deployment"
+		    " when the API responds.",
+		    notes[FOUND_UNSURE]);
+	return b->data;
+}
+
 /* The server did not confirm the repository.  An existing clone was confirmed
  * before, so a commit in it can run. */
 static void
 reject(struct clone *c, enum found why)
 {
-	if (why != FOUND_UNSURE || !c->has_commit) {
+	if (why != FOUND_UNSURE) {
 		c->rejection = notes[why];
 		return;
 	}
-	c->offline = notes[why];
+	if (!c->has_commit) {
+		c->rejection = unsure(c);
+		return;
+	}
+	c->offline = unsure(c);
 	c->note = NULL;
 }
 
@@ -130,8 +159,13 @@ static void
 answer_miss(const struct dispatch *d, struct clone *c)
 {
 	note_set(d, c, FOUND_LATE);
+	c->is_away = true;
+	buf_clear(&c->cause);
+	buf_puts(&c->cause, "The Git server did not respond in time");
 	if (c->is_bound)
 		reject(c, FOUND_UNSURE);
+	else
+		c->silent = c->note;
 }
 
 static void
@@ -199,12 +233,32 @@ clone_begin(const struct dispatch *d, struct clone *c,
 		note_set(d, c, FOUND_NONE);
 }
 
+/* "SECONDS CAUSE" of a request that failed.  Returns what follows its line. */
+static const char *
+cause_read(struct clone *c, const char *line, const char *end)
+{
+	const char *next = memchr(line, '\n', (size_t)(end - line));
+	const char *blank, *last = next;
+
+	if (next == NULL)
+		return end;
+	blank = memchr(line, ' ', (size_t)(next - line));
+	if (blank == NULL)
+		return next + 1;
+	while (last[-1] == '.')
+		last--;
+	c->retry_after = strtoll(line, NULL, 10);
+	buf_clear(&c->cause);
+	buf_add(&c->cause, blank + 1, (size_t)(last - blank - 1));
+	return next + 1;
+}
+
 /* The address differs only if the repository was renamed. */
 static void
 answer_read(struct clone *c, const struct buf *fresh, enum found how,
     const char *name)
 {
-	const char *end = memchr(fresh->data, '\n', fresh->len);
+	const char *end = memchr(fresh->data, '\n', fresh->len), *rest;
 	size_t len;
 
 	if (end == NULL)
@@ -217,10 +271,11 @@ answer_read(struct clone *c, const struct buf *fresh, enum found how,
 		log_info("%s: its repository moved to %s", name,
 		    c->address.data);
 	}
-	len = fresh->len - len - 1;
+	rest = cause_read(c, end + 1, fresh->data + fresh->len);
+	len = fresh->len - (size_t)(rest - fresh->data);
 	if (how == FOUND_OK || len > 0) {
 		buf_clear(&c->credential);
-		buf_add(&c->credential, end + 1, len);
+		buf_add(&c->credential, rest, len);
 	}
 }
 
@@ -230,7 +285,8 @@ answer_take(const struct dispatch *d, struct clone *c, const char *name)
 {
 	const int status = WIFEXITED(c->status) ? WEXITSTATUS(c->status) :
 						  FOUND_LATE;
-	const enum found how = (enum found)(status & ~FOUND_STOP);
+	const enum found how = (enum found)(
+	    status & ~(FOUND_STOP | FOUND_AWAY));
 	char text[4096];
 	struct buf fresh;
 	ssize_t got;
@@ -244,6 +300,9 @@ answer_take(const struct dispatch *d, struct clone *c, const char *name)
 	if (fresh.len > 0)
 		answer_read(c, &fresh, how, name);
 	note_set(d, c, how);
+	c->is_away = (status & FOUND_AWAY) != 0;
+	if (c->is_away && how == FOUND_SILENT)
+		c->silent = c->note;
 	if (how == FOUND_LATE)
 		answer_miss(d, c);
 	if ((status & FOUND_STOP) != 0 && how < FOUND__MAX)
@@ -273,6 +332,8 @@ clone_release(struct clone *c)
 {
 	buf_wipe(&c->credential);
 	buf_release(&c->address);
+	buf_release(&c->cause);
+	buf_release(&c->unsure);
 	if (c->answer != -1)
 		(void)close(c->answer);
 	c->answer = -1;

@@ -25,6 +25,13 @@ struct clone {
 	const char *rejection; /* why it must not be cloned, or NULL */
 	const char *offline;   /* why nothing may be fetched, or NULL: a commit
 				* that the clone has can run */
+	const char *silent;    /* the outage for which there is no credential,
+				* or NULL */
+	bool is_away;          /* the server does not respond: a rejection may
+				* pass */
+	int64_t retry_after;   /* seconds that the server demands, or 0 */
+	struct buf cause;      /* why a request failed, "" = unknown */
+	struct buf unsure;     /* the text of a rejection */
 	bool has_commit;       /* the deployment names one */
 	bool is_bound;         /* it is cloned only if the server confirms the
 				* stored number */

@@ -21,6 +21,7 @@
 #define SOON_MS 6000
 #define AGAIN_MS 11000
 #define PAUSE_MS 500
+#define HTTP_TIMEOUT 408
 #define ANSWER_FD (STDERR_FILENO + 1)
 
 struct finder {
@@ -33,6 +34,9 @@ struct finder {
 	struct access_token token; /* no text = none, or none that works */
 	bool is_rejected;          /* the token, by the server */
 	bool is_retried;           /* the request can be repeated */
+	bool is_away;              /* the server does not respond */
+	const char *cause;         /* of the request that failed */
+	int64_t retry_after;       /* seconds that the server demands, or 0 */
 	bool stop;                 /* the repository must not be cloned */
 	int64_t end;               /* monotonic */
 };
@@ -76,8 +80,10 @@ static bool
 is_away(const struct err *e)
 {
 	return e != NULL &&
-	    ((e->code == ERR_UPSTREAM && e->sys / 100 != 4) ||
-		e->code == ERR_UPSTREAM_TIMEOUT || e->code == ERR_UNAVAILABLE);
+	    ((e->code == ERR_UPSTREAM &&
+		 (e->sys / 100 != 4 || e->sys == HTTP_TIMEOUT)) ||
+		e->code == ERR_UPSTREAM_TIMEOUT || e->code == ERR_RATE ||
+		e->code == ERR_UNAVAILABLE);
 }
 
 /* The server denies the request. */
@@ -114,8 +120,10 @@ persist(struct finder *f, request *ask)
 		limit(f, TOKEN_MS);
 		e = ask(f);
 		now = time_mono_ms();
-		if (!is_away(e) || !f->is_retried || now - began > SOON_MS ||
-		    now - start > AGAIN_MS)
+		/* a deployment that has waited comes again */
+		if (!is_away(e) || e->code == ERR_RATE ||
+		    f->claim->git_waited.set || !f->is_retried ||
+		    now - began > SOON_MS || now - start > AGAIN_MS)
 			return e;
 		(void)ppoll(NULL, 0, &pause, NULL);
 	}
@@ -231,6 +239,12 @@ judge(struct finder *f, const struct err *e)
 		"the token of the user who deploys" :
 		"the request for its repository",
 	    err_words(e));
+	f->is_away = is_away(e);
+	f->cause = arena_strdup(f->d->a,
+	    e->detail[0] != '\0' ? e->detail :
+				   "The Git server did not respond");
+	if (e->code == ERR_RATE)
+		f->retry_after = e->sys;
 	how = token_judge(f, e);
 	f->stop = how == FOUND_REJECTED || bound;
 	if (bound && (how == FOUND_OK || (how == FOUND_NONE && !is_denied(e))))
@@ -348,6 +362,10 @@ answer(struct finder *f)
 		    remote_address(f->access.forge, f->d->a, repository,
 			f->found.path));
 	buf_putc(&out, '\n');
+	if (f->cause != NULL)
+		buf_printf(&out, "%lld %s", (long long)f->retry_after,
+		    f->cause);
+	buf_putc(&out, '\n');
 	(void)clone_credential(f->access.forge, f->d->a, repository,
 	    f->token.text, &out);
 	if ((e = buf_check(&out)) == NULL)
@@ -372,5 +390,6 @@ clone_find(const struct dispatch *d, const struct claim *claim)
 	}
 	if (e != NULL)
 		log_err(e, "the token of the user who deploys");
-	_exit((int)how | (f.stop ? FOUND_STOP : 0));
+	_exit((int)how | (f.stop ? FOUND_STOP : 0) |
+	    (f.is_away ? FOUND_AWAY : 0));
 }

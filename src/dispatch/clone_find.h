@@ -3,8 +3,10 @@
  * The finder: asks the Git server where a repository is, and whether it accepts
  * the token of the user who deploys.
  *
- * It writes "ADDRESS\nUSER\nSECRET" to descriptor 3, where the address, and user
- * and secret together, may be missing.  Its exit status is an enum found.
+ * It writes "ADDRESS\nSECONDS CAUSE\nUSER\nSECRET" to descriptor 3, where the
+ * address, the second line, and user and secret together, may be missing.  The
+ * second line says why a request failed, and how long the server wants to be left
+ * alone.  Its exit status is an enum found.
  */
 #ifndef SLIPWAY_DISPATCH_CLONE_FIND_H
 #define SLIPWAY_DISPATCH_CLONE_FIND_H
@@ -39,6 +41,9 @@ enum found {
  * may have its path, or because those on whose behalf it is read may not read
  * it. Set whenever a number is stored and the server did not confirm it. */
 #define FOUND_STOP 0x40
+/* Another one: the server does not respond, so the result may be another later.
+ */
+#define FOUND_AWAY 0x20
 
 /* Whether the project's own key opens the repository, over SSH. */
 bool clone_has_deploy_key(const struct claim *);

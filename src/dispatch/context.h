@@ -34,7 +34,9 @@ struct dispatch {
 	struct forge *forge; /* for addresses alone; NULL = no Git server */
 	struct tasks *tasks;
 	struct fetch_hosts *hosts;
-	unsigned events; /* of this turn; the loop delivers them */
+	int64_t claim_at; /* when a deployment that waits for its Git server
+			   * can be claimed, 0 = none; monotonic */
+	unsigned events;  /* of this turn; the loop delivers them */
 };
 
 #endif

@@ -10,6 +10,7 @@
 #include "crypto/private_keyring.h"
 #include "dispatch/context.h"
 #include "dispatch/deploy_key.h"
+#include "dispatch/patience.h"
 #include "dispatch/project.h"
 #include "dispatch/remote.h"
 #include "json/json.h"
@@ -124,6 +125,7 @@ put_repository(const struct dispatch *d, const struct claim *c, struct buf *b)
 			return e;
 	}
 	put(b, R_OBJECTS, project_objects(&d->spool, d->a, c->project_id));
+	put_number(b, R_GIT_PATIENCE, patience_left(&d->settings.runner, c));
 	if (!remote_is_known(d->forge, d->a, c->repository))
 		put_number(b, R_COMMITS, COMMITS);
 	return NULL;
@@ -288,6 +290,8 @@ description_end(struct buf *out, const struct clone *clone)
 		    clone->credential.len);
 	put(out, R_NOTE, clone->note);
 	put(out, R_OFFLINE, clone->offline);
+	put(out, R_SILENT, clone->silent);
+	put_number(out, R_GIT_KNOWN, clone->is_bound ? 1 : 0);
 	put(out, R_JOB_END, "");
 	return buf_check(out);
 }

@@ -176,6 +176,13 @@ objects(struct arena *a, const struct record *r, struct outcome *out)
 	return NULL;
 }
 
+static const struct err *
+git_away(struct arena *a, const struct record *r, struct outcome *out)
+{
+	out->git_away = text_clean(a, r->value, DETAIL_MAX);
+	return NULL;
+}
+
 /* "STATUS DIRTY SIZE" */
 static const struct err *
 workspace(struct arena *a, const struct record *r, struct outcome *out)
@@ -406,6 +413,7 @@ result_read(const struct task *t, struct arena *a, struct outcome *out)
 		{ R_WORKSPACE, workspace },
 		{ R_ACHIEVED, achieved },
 		{ R_WARNINGS, warnings },
+		{ R_GIT_AWAY, git_away },
 		{ R_RESULT_END, end },
 	};
 	const struct err *e;

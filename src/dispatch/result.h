@@ -16,7 +16,9 @@ struct outcome {
 	const char *detail;
 	int64_t warnings; /* steps that failed and may */
 	int64_t time;
-	const char *objects; /* for the project's next job, or NULL */
+	const char *objects;  /* for the project's next job, or NULL */
+	const char *git_away; /* why the job could not reach the Git server and
+			       * started no step, or NULL */
 	struct workspace_seen {
 		const char *status; /* NULL = not reported */
 		bool dirty;

@@ -120,6 +120,7 @@ dir_fill(const struct spool *s, struct run *r, const char *dir,
 	fds[WIRE_FD_LOCK] = file_make(s, dir, "lock", O_RDWR);
 	path_make(path, dir, "control");
 	if (fds[WIRE_FD_LOG] == -1 || fds[WIRE_FD_LOCK] == -1 ||
+	    ftruncate(fds[WIRE_FD_LOG], r->log_at) == -1 ||
 	    mkfifoat(s->fd, path, 0600) == -1)
 		return err_errno("spool: %s", dir);
 	fds[WIRE_FD_CONTROL] = openat(s->fd, path,
@@ -363,8 +364,9 @@ run_never_began(const struct run *r)
 		return false;
 	if (is_given_up(r->lock))
 		return true;
-	return r->this_boot && is_empty(r->lock) && is_empty(r->log) &&
-	    is_empty(r->result) && ftruncate(r->lock, SPOOL_GIVEN_UP) == 0;
+	/* the log can begin after that of other tries */
+	return r->this_boot && is_empty(r->lock) && is_empty(r->result) &&
+	    ftruncate(r->lock, SPOOL_GIVEN_UP) == 0;
 }
 
 static bool

@@ -29,6 +29,7 @@ struct run {
 	int64_t project;    /* 0 = unknown after a crash of the machine */
 	char dir[WIRE_DIR]; /* of the project */
 	char name[RUN_NAME];
+	int64_t log_at; /* where its log begins: after that of other tries */
 	bool this_boot; /* it was adopted, and made since the machine booted */
 	int keeper;
 	int log;

@@ -10,6 +10,7 @@
 #include "dispatch/context.h"
 #include "dispatch/control.h"
 #include "dispatch/description.h"
+#include "dispatch/patience.h"
 #include "dispatch/project.h"
 #include "dispatch/unstarted.h"
 #include "dispatch/watch.h"
@@ -194,9 +195,15 @@ start_prepare(struct dispatch *d, struct task *t)
 		return true;
 	if (t->clone.rejection == NULL)
 		return start(d, t);
+	if (t->clone.is_away && time_mono_ms() < t->git_until) {
+		(void)patience_wait(d, t, t->clone.retry_after,
+		    t->clone.rejection);
+		discard(t);
+		return true;
+	}
 	log_warn("%s: not cloned: %s", t->run.name, t->clone.rejection);
-	discard(t);
 	end(d, t, REASON_CHECKOUT, t->clone.rejection);
+	discard(t);
 	return true;
 }
 
@@ -240,6 +247,8 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	t->no_checkout = str_eq(c->checkout, PIPELINE_CHECKOUT_NONE);
 	t->is_announced = c->notices && t->no_checkout;
 	fetch_begin(&t->fetch, clone_is_needed(c) ? c->repository : "");
+	t->run.log_at = t->progress.log_at = c->log_size;
+	patience_begin(d, t, c);
 	control_leased(d, t);
 	task_move(t, PHASE_PREPARING);
 	if ((e = description_write(d, c, &t->description)) != NULL) {

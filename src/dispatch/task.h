@@ -40,6 +40,7 @@ struct task {
 	bool is_killed;   /* a request to kill it was sent to the monitor */
 	bool is_fenced;   /* another dispatcher holds it: write nothing */
 	bool is_changed;  /* its files may contain data that was not read */
+	bool is_away;     /* the job waits for its Git server */
 	bool is_synced;   /* the job's output is on the disk */
 	int watch;        /* of its directory, 0 or -1 = none */
 	/* until it is started */
@@ -51,6 +52,8 @@ struct task {
 	bool is_announced; /* that it starts, which else the checkout says */
 	struct clone clone;
 	struct fetch fetch;
+	struct maybe git_waited; /* see struct claim; not of adopted tasks */
+	int64_t git_until;       /* until when it may wait for its Git server */
 	struct progress progress;
 	int64_t renew_at; /* the lease */
 	int64_t retry_at; /* nothing is written before, after an error */

@@ -49,6 +49,13 @@ unstarted_give_back(struct dispatch *d, const struct queue_end *end,
 }
 
 bool
+unstarted_wait(struct dispatch *d, const struct queue_wait *wait)
+{
+	return settled(d, queue_wait(d->db, wait),
+	    "let a deployment wait for its Git server");
+}
+
+bool
 unstarted_end(struct dispatch *d, const struct queue_end *end)
 {
 	return settled(d, queue_end(d->db, end), "end a deployment");

@@ -16,6 +16,8 @@ struct dispatch;
 
 /* Returns it to the queue. */
 bool unstarted_release(struct dispatch *, int64_t id, int64_t epoch);
+/* The same, to be claimed again after a pause. */
+bool unstarted_wait(struct dispatch *, const struct queue_wait *);
 /* Ends it. */
 bool unstarted_end(struct dispatch *, const struct queue_end *);
 /* Gives it back because of trouble on this host, and counts that: after too many

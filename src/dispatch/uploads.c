@@ -14,6 +14,7 @@
 #include "dispatch/control.h"
 #include "dispatch/outcome.h"
 #include "dispatch/part.h"
+#include "dispatch/patience.h"
 #include "dispatch/project.h"
 #include "dispatch/result.h"
 #include "store/joblog.h"
@@ -155,10 +156,37 @@ follow(struct dispatch *d, struct task *t, int64_t now)
 		(void)done(d, t, result_follow(d, t));
 }
 
+/* Returns it to the queue, to be tried again when the Git server may respond.
+ * Its log has the output of this try. */
+static void
+put_back_later(struct dispatch *d, struct task *t)
+{
+	struct outcome o;
+
+	if (!renew(d, t, time_mono_ms()) || !upload(d, t))
+		return;
+	outcome_read(d->a, t, &o);
+	if (!patience_wait(d, t, 0,
+		o.git_away != NULL ? o.git_away : "it is unknown")) {
+		t->retry_at = time_mono_ms() + RETRY_MS;
+		return;
+	}
+	if (fetch_failed(d->hosts, &t->fetch, t->run.name))
+		d->events |= EVENT_QUEUE;
+	if (o.objects != NULL && t->run.project != 0)
+		project_objects_save(&d->spool, t->run.project, o.objects);
+	d->events |= EVENT_QUEUE | EVENT_STATUS;
+	task_move(t, PHASE_DROPPED);
+}
+
 /* Returns it to the queue, as if it had never been claimed. */
 static void
 put_back(struct dispatch *d, struct task *t)
 {
+	if (t->is_away) {
+		put_back_later(d, t);
+		return;
+	}
 	if (!renew(d, t, time_mono_ms()) ||
 	    !done(d, t, queue_release(d->db, t->run.id, t->run.epoch)))
 		return;
@@ -239,6 +267,11 @@ settlement_make(struct dispatch *d, struct task *t, struct settlement *out)
 		return false;
 	*out = (struct settlement){ .d = d, .t = t, .before = t->progress };
 	outcome_read(d->a, t, &out->outcome);
+	if (out->outcome.git_away != NULL) {
+		t->is_away = true;
+		task_move(t, PHASE_UNBEGUN);
+		return false;
+	}
 	out->end = (struct queue_end){ .id = t->run.id,
 		.epoch = t->run.epoch,
 		.reason = out->outcome.reason,

@@ -159,7 +159,12 @@ forge_judge(struct forge *f, struct arena *a, const struct http_response *got)
 
 	(void)f;
 	if (got->status >= 200 && got->status < 300)
-		return NULL;
+		return str_eq(got->type, "text/html") ?
+		    err_public_number(ERR_UPSTREAM, got->status,
+			"The Git server returned an HTML page instead of data "
+			"(%d)",
+			got->status) :
+		    NULL;
 	if (is_limit(got))
 		return err_public_number(ERR_RATE, wait_of(got),
 		    "The Git server's rate limit is exceeded (%d)%s%s",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +11,10 @@
 #include "core/branch.h"
 #include "core/str.h"
 #include "job/checkout_inner.h"
+#include "job/outage.h"
 
 #define STAY_MS 30000
+#define NO_REFS 2 /* exit status of git ls-remote */
 #define REF CHECKOUT_REF
 #define OUTPUT_MAX CHECKOUT_OUTPUT
 #define SHALLOW ".git/shallow"
@@ -156,6 +159,60 @@ rejection(const struct job_spec *spec)
 	return NULL;
 }
 
+/* The repository had branches, so this is more likely a web page: git reads one
+ * as a list without entries. */
+static const char no_refs[] =
+    "The Git server listed no branch or tag of the repository: its answer was "
+    "not that of a Git repository, or all of them were deleted.";
+
+static bool
+is_known(const struct fetch *f)
+{
+	return f->git.job->spec.git_known != 0 ||
+	    str_eq(f->was.address, f->git.job->spec.repository);
+}
+
+/* Finds out whether the repository has any branch or tag, if it does not have
+ * the one that is wanted. */
+static const struct err *
+refs_check(struct fetch *f)
+{
+	const char *const args[] = { "ls-remote", "--exit-code", "--",
+		f->git.job->spec.repository, NULL };
+	const struct err *e;
+	struct buf ignored;
+
+	if (f->hash != NULL || f->superseded || f->git.end.how != RUN_EXITED ||
+	    (strstr(f->git.job->log.last, "couldn't find remote ref") == NULL &&
+		!f->is_gone))
+		return NULL;
+	buf_init(&ignored, OUTPUT_MAX);
+	e = git_run(&f->git, &ignored, args);
+	buf_release(&ignored);
+	if (e == NULL && f->git.end.how == RUN_EXITED &&
+	    WIFEXITED(f->git.end.status) &&
+	    WEXITSTATUS(f->git.end.status) == NO_REFS)
+		f->fault = is_known(f) ? no_refs :
+					 "The repository is empty: push a "
+					 "commit to it, then retry.";
+	return e;
+}
+
+/* Whether the failure is that of the server, and may pass. */
+static bool
+is_away(const struct fetch *f)
+{
+	const struct job_spec *spec = &f->git.job->spec;
+	const char *line = f->git.job->log.last;
+
+	if (f->fault != NULL)
+		return f->fault == spec->offline || f->fault == no_refs;
+	if (f->git.end.how != RUN_EXITED || git_done(&f->git))
+		return false;
+	return outage_is(line, is_known(f)) ||
+	    (spec->silent != NULL && outage_is_denial(line));
+}
+
 /* Detail of a failure: git's message, else how it ended. */
 static const char *
 failure(struct fetch *f)
@@ -164,6 +221,8 @@ failure(struct fetch *f)
 
 	if (f->fault != NULL)
 		return f->fault;
+	if (is_away(f) && !outage_is(log->last, true))
+		return f->git.job->spec.silent;
 	if (f->git.end.how == RUN_EXITED && log->last[0] != '\0')
 		return arena_strdup(f->a, log->last);
 	return arena_printf(f->a, "git %s.", run_text(f->a, &f->git.end));
@@ -228,6 +287,8 @@ outcome(const struct fetch *f)
 
 	if (f->superseded)
 		return CHECKOUT_SUPERSEDED;
+	if (is_away(f))
+		return CHECKOUT_AWAY;
 	if (how != RUN_TIMED_OUT && how != RUN_CANCELED)
 		return CHECKOUT_FAILED;
 	return f->git.job->cancel_at != 0 ? CHECKOUT_CANCELED :
@@ -291,8 +352,8 @@ is_there(struct fetch *f, bool *out)
 	const struct err *e;
 	struct buf ignored;
 
-	*out = true;
-	if (is_other_format(f))
+	*out = !is_away(f);
+	if (!*out || is_other_format(f))
 		return NULL;
 	buf_init(&ignored, OUTPUT_MAX);
 	e = git_run(&f->git, &ignored, args);
@@ -447,7 +508,7 @@ job_head(struct job *job, enum checkout_how *how, const char **detail)
 		return NULL;
 	job_log_forget(&job->log);
 	if ((e = git_open(job, deadline(job), &f.git)) == NULL &&
-	    (e = fetch_compare(&f)) == NULL) {
+	    (e = fetch_compare(&f)) == NULL && (e = refs_check(&f)) == NULL) {
 		*how = f.hash != NULL ? CHECKOUT_DONE : outcome(&f);
 		*detail = failure(&f);
 	}
@@ -475,7 +536,8 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	if ((e = git_open(job, deadline(job), &f.git)) != NULL)
 		goto out;
 	if ((e = workspace_unlock(JOB_FD(WIRE_FD_WORKSPACE))) != NULL ||
-	    (e = attempts(&f, out)) != NULL)
+	    (e = attempts(&f, out)) != NULL ||
+	    (out->message == NULL && (e = refs_check(&f)) != NULL))
 		goto out;
 	if (out->message != NULL) {
 		*how = CHECKOUT_DONE;

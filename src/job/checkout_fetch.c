@@ -220,10 +220,11 @@ fetch_compare(struct fetch *f)
 	if (e != NULL || !git_done(&f->git))
 		goto out;
 	now = listed_read(f, &out, ref);
-	if (!commit_is_hash(now))
+	if (!commit_is_hash(now)) {
 		f->fault = arena_printf(f->a,
 		    "The repository has no %s any more.", fetch_title(f));
-	else if (spec->commit == NULL || strcasecmp(now, spec->commit) == 0)
+		f->is_gone = true;
+	} else if (spec->commit == NULL || strcasecmp(now, spec->commit) == 0)
 		f->hash = now;
 	else
 		supersede(f, now);

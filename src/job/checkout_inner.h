@@ -17,6 +17,7 @@ struct fetch {
 	const char *tag;    /* in place of the branch; NULL = none */
 	const char *hash;
 	const char *fault;  /* shown to the user */
+	bool is_gone;       /* the branch or tag, as the fault says */
 	bool superseded;    /* the reason for the failure */
 	bool tags_apart;    /* tags must not be fetched with the branch */
 	bool tags_few;      /* they were */

@@ -66,7 +66,11 @@ struct job_spec {
 			    * it */
 	const char *credential;
 	const char *note;
-	const char *offline; /* why nothing may be fetched, or NULL */
+	const char *offline;  /* why nothing may be fetched, or NULL */
+	const char *silent;   /* the outage for which there is no credential */
+	int64_t git_known;    /* the repository's address was right before */
+	int64_t git_patience; /* seconds for which the deployment may wait for
+			       * its Git server */
 	const char *tls_ca;
 	const char *ssh_key;
 	const char *known_hosts;
@@ -242,6 +246,7 @@ struct checkout {
 enum checkout_how {
 	CHECKOUT_DONE,
 	CHECKOUT_FAILED, /* detail says why */
+	CHECKOUT_AWAY,   /* the same, of a server that cannot be reached now */
 	CHECKOUT_TIMED_OUT,
 	CHECKOUT_CANCELED,
 	CHECKOUT_SUPERSEDED, /* detail names the newer commit; nothing has

@@ -33,7 +33,9 @@ struct course {
 	size_t warnings;
 	const char *warning; /* sentences; NULL = none */
 	bool superseded;     /* no step runs */
-	bool began;          /* some step has */
+	bool is_away; /* the deployment waits for its Git server: no step runs,
+		       * and all of them stay as they are */
+	bool began;   /* some step has */
 };
 
 /* When the step must have ended, in monotonic milliseconds, 0 = never.  Cleanup
@@ -382,6 +384,24 @@ hint(const struct job *job, const char *detail)
 	    (int)ad.host_len, ad.host, (long long)address_port(&ad));
 }
 
+/* Whether the deployment is to be tried again: then its cleanup belongs to the
+ * last try. */
+static bool
+course_waits(struct course *c, const char *detail)
+{
+	struct job *job = c->job;
+
+	job_control(job);
+	if (job->spec.git_patience == 0 || job->cancel_at != 0)
+		return false;
+	c->is_away = true;
+	c->reason = REASON_CHECKOUT;
+	c->detail = detail;
+	job_log_say(&job->log, "==> waiting for the Git server: %s", detail);
+	job_result(job, "git-away", "%s", detail);
+	return true;
+}
+
 /* No commit was found to deploy. */
 static void
 course_miss(struct course *c, enum checkout_how how, const char *detail)
@@ -398,7 +418,11 @@ course_miss(struct course *c, enum checkout_how how, const char *detail)
 		course_supersede(c, detail);
 		return;
 	}
-	if (how == CHECKOUT_FAILED && (note = hint(job, detail)) != NULL)
+	if (how == CHECKOUT_AWAY) {
+		if (course_waits(c, detail))
+			return;
+		how = CHECKOUT_FAILED;
+	} else if (how == CHECKOUT_FAILED && (note = hint(job, detail)) != NULL)
 		detail = arena_printf(job->a, "%s (%s)", detail, note);
 	if (late != NULL)
 		detail = late;
@@ -435,7 +459,7 @@ course_checkout(struct course *c)
 	    c->checkout.elsewhere ? "" : c->checkout.branch, c->checkout.hash);
 	if (c->checkout.stayed != NULL)
 		job_result(job, "stayed", "%s", c->checkout.stayed);
-	if (how == CHECKOUT_DONE || how == CHECKOUT_SUPERSEDED)
+	if (how == CHECKOUT_DONE || how == CHECKOUT_SUPERSEDED || c->is_away)
 		return NULL;
 	return leftovers_hide(job);
 }
@@ -495,7 +519,7 @@ course_run(struct course *c)
 
 	e = job->spec.checkout == CHECKOUT_NONE ? course_no_checkout(c) :
 						  course_checkout(c);
-	if (e != NULL)
+	if (e != NULL || c->is_away)
 		return e;
 	for (i = 0; i < job->spec.nsteps; i++) {
 		job_control(job);

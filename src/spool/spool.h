@@ -3,7 +3,9 @@
  * The spool: what dispatcher and job share, and what outlives both.
  *
  *   SPOOL/<deployment>.<epoch>/
- *     log      the output, masked and limited; only the job appends to it
+ *     log      the output, masked and limited; only the job appends to it.
+ *              After a try that ended with GIT_AWAY it begins with a hole of
+ *              the size of what the tries before wrote
  *     result   events, appended by the job; the run is over when it ends with
  *              an END record
  *     lock     locked by the job (fcntl, whole file) as long as it lives; empty
@@ -57,8 +59,11 @@
 	X(CREDENTIAL, "credential") /* "user\nsecret" for https */             \
 	X(NOTE, "note")       /* on a missing credential, for a failure */     \
 	X(OFFLINE, "offline") /* why nothing may be fetched */                 \
-	X(TLS_CA, "tls-ca")   /* text of a CA file, for https */               \
-	X(SSH_KEY, "ssh-key") /* text of a private key, for ssh */             \
+	X(SILENT, "silent")   /* why the credential is missing: an outage */   \
+	X(GIT_KNOWN, "git-known")       /* 1: the address was right before */  \
+	X(GIT_PATIENCE, "git-patience") /* seconds, see GIT_AWAY */            \
+	X(TLS_CA, "tls-ca")             /* text of a CA file, for https */     \
+	X(SSH_KEY, "ssh-key")           /* text of a private key, for ssh */   \
 	X(KNOWN_HOSTS, "known-hosts")                                          \
 	X(OBJECTS, "objects") /* what the last result reported */              \
 	X(COMMITS, "commits") /* how many of the branch to report */           \
@@ -106,6 +111,9 @@
 	X(ACHIEVED, "achieved")                                                    \
 	/* number of steps that failed and may; absent = 0 */                      \
 	X(WARNINGS, "warnings")                                                    \
+	/* why the Git server could not be reached: no step has started, and    \
+	 * the deployment is to be tried again */  \
+	X(GIT_AWAY, "git-away")                                                    \
 	/* "STATUS REASON TIME\nDETAIL"; REASON may be "-" and DETAIL empty */     \
 	X(RESULT_END, "end")
 

@@ -10,6 +10,7 @@
 #include "store/notice.h"
 #include "store/page.h"
 #include "store/projectdir.h"
+#include "store/queue.h"
 #include "store/runner.h"
 #include "store/store.h"
 
@@ -47,6 +48,8 @@ static const struct field candidates_args[] = { A(runner), A(labels), A(id),
 #define REPOSITORY							\
 	"IF((d.checkout = 'none' AND NOT " CLAIM_HEAD_ONLY ")"		\
 	" OR d.turn = 0, '', p.repository) AS repository"
+/* A deployment that waits for its Git server keeps its place in the project. */
+#define IS_DUE " AND (d.not_before IS NULL OR d.not_before <= NOW(3))"
 #define CANDIDATES_OF(q)						\
 	"SELECT STRAIGHT_JOIN d.id, d.epoch, " REPOSITORY		\
 	", d.project_id, NOT " RUNNER_FITS("?", "?") " AS is_stuck"			\
@@ -54,7 +57,7 @@ static const struct field candidates_args[] = { A(runner), A(labels), A(id),
 	" JOIN project p ON p.id = q.project_id"			\
 	" LEFT JOIN deployment r ON r.running_project = q.project_id"	\
 	" LEFT JOIN environment e ON e.id = d.environment_id"		\
-	" WHERE r.id IS NULL AND d.id > ?"				\
+	" WHERE r.id IS NULL AND d.id > ?" IS_DUE			\
 	" AND (d.turn = 0 OR (NOT " LOCK_APPLIES			\
 	" AND NOT EXISTS (SELECT 1 FROM deployment b" QUEUE		\
 	" LEFT JOIN environment e ON e.id = b.environment_id"		\
@@ -123,7 +126,7 @@ static const struct stmt plain = {
 	" JOIN project p ON p.id = q.project_id"
 	" LEFT JOIN deployment r ON r.running_project = q.project_id"
 	" LEFT JOIN environment e ON e.id = d.environment_id"
-	" WHERE r.id IS NULL AND d.id > ? ORDER BY d.id LIMIT 64;"
+	" WHERE r.id IS NULL AND d.id > ?" IS_DUE " ORDER BY d.id LIMIT 64;"
 	" END IF; END",
 	.args = plain_args,
 	.row = candidate_row,
@@ -148,7 +151,8 @@ static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
 	C(read_by), C(is_automatic), C(has_left), C(set_by), C(rollback_to),
 	C(head_only), C(on_branch), C(cancel), C(over_deleted), C(deploy_key),
-	C(deploy_key_print), C(cache_generation), C(notices), FIELD_END };
+	C(deploy_key_print), C(cache_generation), C(notices),
+	C(git_waited), C(log_size), FIELD_END };
 static const struct field step_row[] = { S(position), S(name), S(script),
 	S(directory), S(timeout_seconds), S(run_when), S(may_fail), FIELD_END };
 /* clang-format off */
@@ -176,7 +180,12 @@ static const struct stmt load = {
 	    " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
 	    " AND " PROJECTDIR_OVERLAP ") AS over_deleted,"
 	    " k.sealed AS deploy_key, k.fingerprint AS deploy_key_print,"
-	    " p.cache_generation, " NOTICE_ANY("d.id") " AS notices"
+	    " p.cache_generation, " NOTICE_ANY("d.id") " AS notices,"
+	    " IF(" QUEUE_GIT_STILL ", TIMESTAMPDIFF(SECOND, d.git_since,"
+	    " NOW(3)), NULL) AS git_waited,"
+	    " IF(d.git_since IS NULL, 0, COALESCE((SELECT"
+	    " MAX(c.start + c.length) FROM log_chunk c"
+	    " WHERE c.deployment_id = d.id), 0)) AS log_size"
 	    " FROM deployment d"
 	    " JOIN project p ON p.id = d.project_id"
 	    " JOIN pipeline l ON l.id = d.pipeline_id"

@@ -50,7 +50,10 @@ struct claim {
 	const char *deploy_key_print; /* its fingerprint */
 	int64_t cache_generation;     /* of its project, at most INT32_MAX */
 	bool notices;                 /* the project has notifiers */
-	struct list steps;            /* struct deployment_step, by position */
+	struct maybe git_waited;      /* seconds that it has waited for its Git
+				  * server */
+	int64_t log_size;  /* what earlier tries of the checkout wrote */
+	struct list steps; /* struct deployment_step, by position */
 };
 
 #define CLAIM_AVOID 32 /* maximum length of `avoid` */

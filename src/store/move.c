@@ -116,6 +116,9 @@ static const struct stmt end = {
 
 #define CANCEL                                                                 \
 	"UPDATE deployment SET status = ?, reason = ?, detail = ?,"            \
+	" log_size = IF(git_since IS NULL, 0, COALESCE("                       \
+	"(SELECT MAX(c.start + c.length) FROM log_chunk c"                     \
+	" WHERE c.deployment_id = deployment.id), 0)),"                        \
 	" finished_at = NOW(3) WHERE "
 /* What ends before it runs is canceled by a request, which has an entry in the
  * audit log itself. */

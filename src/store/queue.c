@@ -6,6 +6,7 @@
 #include "store/page.h"
 #include "store/report.h"
 #include "store/store.h"
+#include "store/waiting.h"
 
 #define SMALL_ARENA 65536
 
@@ -20,6 +21,7 @@ struct queue_args {
 	const char *hash;
 	const char *message;
 	const char *status;
+	int64_t pause; /* milliseconds */
 };
 
 #define A(m) FIELD(struct queue_args, m, 0, .doc = NULL)
@@ -112,6 +114,17 @@ static const struct stmt tidy_tokens = {
 	       " WHERE created_at < NOW(3) - INTERVAL 1 DAY"
 	       " ORDER BY created_at LIMIT 5000",
 };
+static const struct field pause_args[] = { A(pause), A(id), A(epoch),
+	FIELD_END };
+static const struct stmt git_pause = {
+	.name = "queue_pause",
+	.sql = "UPDATE deployment d SET"
+	       " d.git_since = IF(" QUEUE_GIT_STILL
+	       ", d.git_since, d.started_at),"
+	       " d.not_before = NOW(3) + INTERVAL ? * 1000 MICROSECOND"
+	       " WHERE d.id = ? AND d.epoch = ? AND d.status = 'running'",
+	.args = pause_args,
+};
 static const struct stmt *const queue_stmts[] = {
 	&renew,
 	&held,
@@ -119,6 +132,7 @@ static const struct stmt *const queue_stmts[] = {
 	&commit,
 	&ended,
 	&hold,
+	&git_pause,
 	&expired,
 	&old_tokens,
 	&tidy_tokens,
@@ -213,6 +227,7 @@ queue_commit(struct db *db, int64_t id, int64_t epoch, const char *branch,
 struct queue_move {
 	struct move move;
 	int64_t moved;
+	const struct queue_wait *wait; /* NULL = a release without a pause */
 };
 
 static const struct err *
@@ -221,6 +236,24 @@ move_body(struct db *db, void *context)
 	struct queue_move *x = context;
 
 	return move_deployment(db, &x->move, &x->moved);
+}
+
+/* Stores the pause, and why. */
+static const struct err *
+pause_note(struct db *db, const struct queue_wait *wait)
+{
+	const struct queue_args args = { .id = wait->id,
+		.epoch = wait->epoch,
+		.pause = wait->pause };
+	const struct waiting_note note = { .deployment_id = wait->id,
+		.reason = WAITING_GIT,
+		.detail = wait->detail,
+		.runner = wait->runner };
+	const struct err *e;
+
+	if ((e = fenced_exec(db, &git_pause, &args, wait->id)) != NULL)
+		return e;
+	return waiting_record(db, &note);
 }
 
 /* A request that deletes a project or an environment cancels its pending
@@ -234,13 +267,13 @@ release_body(struct db *db, void *context)
 		.epoch = x->move.epoch,
 		.from = STATE_RUNNING,
 		.to = STATE_CANCELED,
-		.reason = REASON_CANCELED,
-		.log_size = { .set = true } };
+		.reason = REASON_CANCELED };
 	const struct err *e;
 	enum reason deleted;
 
 	x->moved = 0;
-	if ((e = deployment_hold_place(db, x->move.id, &deleted)) != NULL)
+	if ((e = deployment_hold_place(db, x->move.id, &deleted)) != NULL ||
+	    (x->wait != NULL && (e = pause_note(db, x->wait)) != NULL))
 		return e;
 	if (deleted != REASON_NONE)
 		canceled.reason = deleted;
@@ -252,18 +285,31 @@ release_body(struct db *db, void *context)
 	return move_deployment(db, &canceled, &x->moved);
 }
 
-const struct err *
-queue_release(struct db *db, int64_t id, int64_t epoch)
+static const struct err *
+release(struct db *db, int64_t id, int64_t epoch, const struct queue_wait *wait)
 {
 	struct queue_move x = { .move = { .id = id,
 				    .epoch = epoch,
 				    .from = STATE_RUNNING,
-				    .to = STATE_PENDING } };
+				    .to = STATE_PENDING },
+		.wait = wait };
 	const struct err *e;
 
 	if ((e = db_transaction(db, release_body, &x)) != NULL || x.moved > 0)
 		return e;
 	return no_longer("queue_release", id);
+}
+
+const struct err *
+queue_release(struct db *db, int64_t id, int64_t epoch)
+{
+	return release(db, id, epoch, NULL);
+}
+
+const struct err *
+queue_wait(struct db *db, const struct queue_wait *wait)
+{
+	return release(db, wait->id, wait->epoch, wait);
 }
 
 /* Locks the row: the statements that follow would share it, and then wait for

@@ -15,6 +15,12 @@
 #include "db/db.h"
 #include "store/move.h"
 
+/* SQL: the deployment `d` was claimed as soon as its pause was over, so that
+ * the outage of its Git server that caused the pause may last. */
+#define QUEUE_GIT_STILL                                                        \
+	"(d.git_since IS NOT NULL"                                             \
+	" AND d.started_at < d.not_before + INTERVAL 1 MINUTE)"
+
 #define QUEUE_OWNER_SIZE 33 /* 128 random bits in hex with a NUL */
 
 /* A running deployment. */
@@ -44,6 +50,17 @@ struct queue_end {
  * canceled instead if that was requested or its project was deleted. */
 MUSTCHECK const struct err *queue_release(struct db *, int64_t id,
     int64_t epoch);
+/* Why a deployment that is held waits for its Git server. */
+struct queue_wait {
+	int64_t id;
+	int64_t epoch;
+	int64_t pause;      /* milliseconds; no runner claims it before */
+	const char *detail; /* for users */
+	const char *runner; /* which did not reach the server */
+};
+/* Puts a claim back of which no step has started, to be claimed again after the
+ * pause. Its log stays. It becomes canceled as with queue_release(). */
+MUSTCHECK const struct err *queue_wait(struct db *, const struct queue_wait *);
 /* Renews a lease. Also takes over a deployment adopted from the spool by
  * setting its owner. */
 MUSTCHECK const struct err *queue_renew(struct db *, int64_t id, int64_t epoch,

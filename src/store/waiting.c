@@ -9,7 +9,7 @@
 #define SOON 3 /* seconds in which a runner normally claims a deployment */
 
 static const char *const reasons[] = { "approval", "lock", "project_busy",
-	WAITING_SLOTS, "no_runner", NULL };
+	WAITING_SLOTS, WAITING_GIT, "no_runner", NULL };
 
 #define W(m, ...) FIELD(struct waiting, m, FIELD_OUT | __VA_ARGS__)
 static const struct field waiting_fields[] = {
@@ -70,11 +70,15 @@ static const struct stmt queue = {
 	.rowsize = sizeof(struct waiting_queue),
 };
 
+/* Once the pause for its Git server is over, a deployment waits for a runner. */
 static const struct stmt seen_by_runner = {
 	.name = "waiting_seen",
-	.sql = "SELECT reason, detail FROM deployment_wait"
-	       " WHERE deployment_id = ?"
-	       " AND seen_at > NOW(3) - INTERVAL 1 MINUTE",
+	.sql = "SELECT w.reason, w.detail FROM deployment_wait w"
+	       " JOIN deployment d ON d.id = w.deployment_id"
+	       " WHERE w.deployment_id = ?"
+	       " AND IF(w.reason = '" WAITING_GIT "',"
+	       " d.not_before > NOW(3) - INTERVAL 5 SECOND,"
+	       " w.seen_at > NOW(3) - INTERVAL 1 MINUTE)",
 	.args = id_args,
 	.row = waiting_fields,
 	.rowsize = sizeof(struct waiting),

@@ -6,7 +6,9 @@
 #include "db/db.h"
 #include "store/deployment_row.h"
 
-#define WAITING_SLOTS "slots" /* the reason that runners report */
+/* The reasons that runners report. */
+#define WAITING_SLOTS "slots"
+#define WAITING_GIT "git_server"
 
 struct waiting {
 	const char *reason;

@@ -167,11 +167,11 @@ ssh(void)
 	size_t i;
 
 	is_str(git_ssh_setting(arena, &none, ""),
-	    "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=30",
+	    "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=20",
 	    "ssh without a key");
 	is_str(git_ssh_setting(arena, &both, "$HOME"),
 	    arena_printf(arena,
-		"core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=5"
+		"core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=5 -oServerAliveInterval=20"
 		" -F %s -oIdentitiesOnly=yes -oIdentityAgent=none"
 		" -i \"$HOME/k\""
 		" -oUserKnownHostsFile=\"$HOME/h\"",

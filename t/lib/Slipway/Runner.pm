@@ -64,6 +64,7 @@ workspaces = $self->{workspaces}
 wake_socket = $self->{wake}
 grace = 3
 cancel_grace = 10
+git_patience = 0
 $drop\[gitserver]
 allow_local = yes
 [secrets]

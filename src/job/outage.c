@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: ISC */
+#include "job/outage.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Parts of messages of git, libcurl with its TLS libraries, and ssh(1). */
+static const char *const outages[] = {
+	"returned error: 5",
+	"returned error: 408",
+	"returned error: 429",
+	"Failed to connect to",
+	"Couldn't connect to",
+	"Could not connect to",
+	"Connection refused",
+	"Connection timed out",
+	"Connection reset",
+	"Connection closed by",
+	"No route to host",
+	"Network is unreachable",
+	"Operation timed out",
+	"Operation too slow",
+	"Empty reply from server",
+	"Recv failure",
+	"Send failure",
+	"SSL connection timeout",
+	"SSL_ERROR_SYSCALL",
+	"TLS connection was non-properly terminated",
+	"Error in the pull function",
+	"unexpected eof",
+	"transfer closed",
+	"was not closed cleanly",
+	"Temporary failure in name resolution",
+	"kex_exchange_identification",
+	"banner exchange",
+	" not responding.",
+	"early EOF",
+	"unexpected disconnect",
+	"remote end hung up unexpectedly",
+	NULL,
+};
+
+/* Those that a wrong address has, too. */
+static const char *const doubtful[] = {
+	"Could not resolve host",
+	"Could not resolve proxy",
+	"Name or service not known",
+	"returned error: 30",
+	"unable to update url base from redirection",
+	"not valid: is this a git repository?",
+	"invalid server response",
+	"bad line length",
+	NULL,
+};
+
+static const char *const denials[] = {
+	"could not read Username",
+	"could not read Password",
+	"Authentication failed",
+	"Permission denied",
+	"returned error: 401",
+	"returned error: 403",
+	"returned error: 404",
+	"' not found",
+	NULL,
+};
+
+static bool
+has_any(const char *message, const char *const *parts)
+{
+	for (; *parts != NULL; parts++)
+		if (strstr(message, *parts) != NULL)
+			return true;
+	return false;
+}
+
+bool
+outage_is(const char *message, bool known)
+{
+	return has_any(message, outages) ||
+	    (known && has_any(message, doubtful));
+}
+
+bool
+outage_is_denial(const char *message)
+{
+	return has_any(message, denials);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: ISC */
+/* What git's message says about the server. */
+#ifndef SLIPWAY_JOB_OUTAGE_H
+#define SLIPWAY_JOB_OUTAGE_H
+
+#include <stdbool.h>
+
+/* Whether the message means that the server cannot be reached, or cannot serve
+ * the request now.  `known`: git has used the address before, so a host that does
+ * not resolve, a redirect and a web page are an outage, too, rather than a wrong
+ * address. */
+bool outage_is(const char *message, bool known);
+/* Whether the message means that the server wants another credential, or one at
+ * all. */
+bool outage_is_denial(const char *message);
+
+#endif
