@@ -106,7 +106,7 @@ sub attack {
 	like($told, qr/renamed or removed.*a maintainer must send the project's repository again/,
 	    'the stranger gets advice');
 	is($known->($p), $site->id . ' team/site', "the stranger's read does not change the stored id");
-	like($deploy->('eve', $p), qr/^failed checkout_failed: The repository was renamed or removed/,
+	like($deploy->('eve', $p), qr/^failed checkout_failed: Another repository has taken the name/,
 	    "the stranger's deployment fails");
 	unlike($deploy->('eve', $p), qr/^a trap$/m,
 	    "the stranger's deployment does not run the stranger's repository");

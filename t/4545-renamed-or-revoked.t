@@ -205,8 +205,8 @@ for my $type (qw(gitea gitlab github)) {
 	my %says = ('an error' => qr/^The Git server returned 500\. Nothing was fetched/,
 		'rate limiting' => qr/^The Git server's rate limit is exceeded \(429\)\. Nothing/,
 		'an HTML page' => qr/^The Git server returned an HTML page .*\. Nothing was fetched/,
-		'a dropped connection' => qr/^(?:\S+ closed the connection|The Git server returned 502)\b.* Nothing/,
-		'a path with line breaks' => qr/^The Git server returned a repository without a valid id/,
+		'a dropped connection' => qr/^(?:\S+ closed the connection|The Git server returned 502)\b/,
+		'a path with line breaks' => qr/^The Git server returned a repository without/,
 		'no response' => qr/did not respond in time\. Nothing was fetched/);
 	my (%project, %unsure);
 	for my $name (sort keys %odd) {
@@ -220,7 +220,8 @@ for my $type (qw(gitea gitlab github)) {
 		$unsure{$name} = deploy(1, $project{$name});
 	}
 	for my $name (sort keys %odd) {
-		ends($unsure{$name}, 'failed', $says{$name} || qr/^The Git server's API did not confirm .*Retry/,
+		ends($unsure{$name}, 'failed',
+		    $says{$name} || qr/^The Git server's API did not confirm .*Retry/,
 		    "$n: $name as response");
 		is($runner->column($unsure{$name}, 'reason'), 'checkout_failed',
 		    "$n: $name as response: the reason is checkout_failed");
@@ -250,7 +251,7 @@ for my $type (qw(gitea gitlab github)) {
 	my @json = (kind => 'status', status => 200, type => 'application/json', body => '');
 	my %no = (
 		'an unknown repository' => [
-			qr/^The repository was renamed or removed .*404.*a maintainer sends/,
+			qr/^The Git server does not show the repository .*404.*no access to it any more/,
 			kind => 'status', status => 404, type => 'application/json',
 			body => '{"message":"no"}' ],
 		'another id' => [ qr/^Another repository has taken the name/, @json,

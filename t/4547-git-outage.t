@@ -43,7 +43,8 @@ sub waits {
 	ok(poll(20, sub {
 		$got = waiting($id);
 		return $got->{status} eq 'pending' && @{ $got->{waitingFor} } == 1
-		    && $got->{waitingFor}[0]{reason} eq 'git_server' && $got->{waitingFor}[0]{detail} =~ $detail;
+		    && $got->{waitingFor}[0]{reason} eq 'git_server'
+		    && $got->{waitingFor}[0]{detail} =~ $detail;
 	}), "$name: the deployment waits for the Git server, with the cause")
 	    or diag(explain($got), tail($runner->said, 20), $runner->log($id));
 	return;
@@ -115,8 +116,8 @@ my $none = $runner->project(repo => $forge->url . '/team/none.git');
 is($runner->wait($runner->deploy($none, $once)), 'failed', 'an unknown repository fails');
 my $branch = $runner->deploy($p, $once);
 is($runner->wait($branch), 'success', 'a branch that exists is deployed');
-$db->sql("INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`) SELECT project_id, pipeline_id, "
-    . "'gone', 'manual' FROM deployment WHERE id = $branch");
+$db->sql('INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`) '
+    . "SELECT project_id, pipeline_id, 'gone', 'manual' FROM deployment WHERE id = $branch");
 my $gone = $db->sql('SELECT MAX(id) FROM deployment');
 $runner->ring;
 is($runner->wait($gone), 'failed', 'an unknown branch fails');

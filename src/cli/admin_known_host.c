@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Host keys of Git servers, in the file that gitserver.ssh_known_hosts names. */
+#include <ctype.h>
 #include <err.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,7 @@ struct keys {
 static const struct err *
 name_read(struct host *host, const char *word)
 {
+	char *address, *p;
 	struct address ad;
 	bool brackets;
 
@@ -53,8 +55,12 @@ name_read(struct host *host, const char *word)
 		    address_public(host->a, word));
 	brackets = ad.host[0] == '[';
 	host->word = word;
-	host->address = arena_strndup(host->a, ad.host + (brackets ? 1 : 0),
+	address = arena_strndup(host->a, ad.host + (brackets ? 1 : 0),
 	    ad.host_len - (brackets ? 2 : 0));
+	/* some resolvers know "localhost" in this case only */
+	for (p = address; *p != '\0'; p++)
+		*p = (char)tolower((unsigned char)*p);
+	host->address = address;
 	host->port = ad.port == 0 ? PORT : ad.port;
 	host->name = known_hosts_name(host->a, &ad);
 	return NULL;

@@ -15,6 +15,7 @@
 #include "core/str.h"
 
 #define PRIVATE ".slipway-tmp"
+#define ROOT "/proc/fs" /* a directory of every kernel */
 #define SHM "/dev/shm"
 #define MQUEUE "/dev/mqueue"
 
@@ -50,18 +51,46 @@ ipc_mount(void)
 	return NULL;
 }
 
+/* Where the root directory is not a mount, as in a chroot: makes it one, by a
+ * copy of it and of all mounts in it. A mount over the root itself could reach the
+ * host, because nobody can tell how the mount that contains it is shared; one
+ * below /proc, which is a mount of its own, cannot. */
+static const struct err *
+root_make(void)
+{
+	if (mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == -1)
+		return err_errno("mount --make-private /proc");
+	if (mount("/", ROOT, NULL, MS_BIND | MS_REC, NULL) == -1)
+		return err_errno("mount --rbind / " ROOT);
+	if (mount(NULL, ROOT, NULL, MS_REC | MS_SLAVE, NULL) == -1)
+		return err_errno("mount --make-rslave " ROOT);
+	if (chroot(ROOT) == -1 || chdir("/") == -1)
+		return err_errno("chroot " ROOT);
+	return NULL;
+}
+
+/* From now on our mounts do not reach the host; the host's still reach us. */
+static const struct err *
+mounts_separate(void)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0)
+		return NULL;
+	return errno == EINVAL ? root_make() :
+				 err_errno("mount --make-rslave /");
+}
+
 const struct err *
 apart_enter(unsigned what)
 {
+	const struct err *e;
 	int flags = CLONE_NEWNS;
 
 	if ((what & APART_IPC) != 0)
 		flags |= CLONE_NEWIPC;
 	if (unshare(flags) == -1)
 		return err_errno("unshare");
-	/* our mounts no longer reach the host; the host's still reach us */
-	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == -1)
-		return err_errno("mount --make-rslave /");
+	if ((e = mounts_separate()) != NULL)
+		return e;
 	return (what & APART_IPC) != 0 ? ipc_mount() : NULL;
 }
 

@@ -5,11 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/num.h"
 #include "core/str.h"
 #include "dispatch/child.h"
 #include "dispatch/clone_find.h"
@@ -33,15 +33,20 @@ static const char *const notes[FOUND__MAX] = {
 			   "deploys: sign in again, then retry.",
 	[FOUND_BARRED] = "The Git server rejects the service's token "
 			 "(gitserver.token).",
+	[FOUND_CLIENT] = "The Git server does not accept this service's "
+			 "application, so no user's token can be renewed: its "
+			 "secret was changed or it was deleted there. An "
+			 "administrator must check gitserver.client_id and "
+			 "gitserver.client_secret (slipway-admin doctor); "
+			 "signing in again does not help.",
 	[FOUND_UNSEEN] = "The Git server knows no such repository, or the user "
 			 "who deploys may not see it.",
 	[FOUND_LOCKED] = "The Git server returned 403: the account of the user "
 			 "who deploys may be locked there.",
-	[FOUND_GONE] = "The repository was renamed or removed at the Git "
-		       "server, or the user who deploys may not see it (404). "
-		       "To deploy another repository in its place, a "
-		       "maintainer sends the project's repository again, with "
-		       "no other member (PUT /api/projects).",
+	[FOUND_GONE] = "The Git server does not show the repository to the "
+		       "user who deploys (404): the user has no access to it "
+		       "any more, or it was removed. Give the user access at "
+		       "the Git server, or let another user deploy.",
 	[FOUND_TAKEN] = "Another repository has taken the name of the "
 			"project's at the Git server. If it is the right one, "
 			"a maintainer sends the project's repository again, "
@@ -239,6 +244,7 @@ cause_read(struct clone *c, const char *line, const char *end)
 {
 	const char *next = memchr(line, '\n', (size_t)(end - line));
 	const char *blank, *last = next;
+	char seconds[24] = "";
 
 	if (next == NULL)
 		return end;
@@ -247,7 +253,10 @@ cause_read(struct clone *c, const char *line, const char *end)
 		return next + 1;
 	while (last[-1] == '.')
 		last--;
-	c->retry_after = strtoll(line, NULL, 10);
+	(void)memcpy(seconds, line,
+	    (size_t)(blank - line) < sizeof(seconds) ? (size_t)(blank - line) :
+						       0);
+	(void)num_parse(seconds, 0, NUM_SAFE, &c->retry_after);
 	buf_clear(&c->cause);
 	buf_add(&c->cause, blank + 1, (size_t)(last - blank - 1));
 	return next + 1;

@@ -151,6 +151,12 @@ repo_ask_with(struct forge *forge, struct arena *a,
 		repo.id = NULL;
 	limit(f, REPO_MS);
 	e = forge_repo_find(forge, a, token->text, &repo);
+	/* Another repository at its path tells a removal from lost access. */
+	if (e != NULL && e->code == ERR_NOTFOUND && repo.id != NULL) {
+		repo.id = NULL;
+		if (forge_repo_find(forge, a, token->text, &repo) == NULL)
+			e = NULL;
+	}
 	limit(f, TOKEN_MS);
 	f->is_rejected = e != NULL && e->code == ERR_UNAUTHENTICATED;
 	if (e == NULL)
@@ -190,6 +196,8 @@ token_judge(struct finder *f, const struct err *e)
 		f->token.text = NULL;
 	if (f->token.as == ACCESS_ANYBODY)
 		return FOUND_NONE;
+	if (f->token.text == NULL && e->code == ERR_CONFIG)
+		return FOUND_CLIENT;
 	if (f->token.text == NULL && is_away(e)) /* while it was renewed */
 		return FOUND_SILENT;
 	if (f->token.text == NULL)
@@ -246,7 +254,7 @@ judge(struct finder *f, const struct err *e)
 	if (e->code == ERR_RATE)
 		f->retry_after = e->sys;
 	how = token_judge(f, e);
-	f->stop = how == FOUND_REJECTED || bound;
+	f->stop = how == FOUND_REJECTED || how == FOUND_CLIENT || bound;
 	if (bound && (how == FOUND_OK || (how == FOUND_NONE && !is_denied(e))))
 		return FOUND_UNSURE;
 	return how;

@@ -28,6 +28,7 @@ enum found {
 	FOUND_LATE,     /* the finder gave no status */
 	FOUND_REJECTED, /* the user's token, or the user has none */
 	FOUND_BARRED,   /* the service's token was rejected */
+	FOUND_CLIENT,   /* the server rejects this application */
 	FOUND_UNSEEN,   /* no such repository, or not for that token */
 	FOUND_LOCKED,   /* 403: mostly because of the account */
 	FOUND_GONE,     /* no repository with the number that is stored */

@@ -201,7 +201,8 @@ rejected(struct arena *a, const struct grant *g, enum err_code code)
 			code = other_errors[i].code;
 	/* Gitea reports unauthorized_client for an invalid code, too. */
 	if (is_set(g->description) &&
-	    strstr(g->description, "client secret") != NULL)
+	    (strstr(g->description, "client secret") != NULL ||
+		strstr(g->description, "client id") != NULL))
 		code = ERR_CONFIG;
 	return err_public(code, "The Git server rejected the request: %s%s%s",
 	    clean(a, g->error), is_set(g->description) ? ": " : "",

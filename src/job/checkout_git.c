@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -189,12 +190,37 @@ arguments(struct git *g)
 	return NULL;
 }
 
+/* Finds a path of this program that exists here: under a chroot, /proc can name
+ * one of the host. */
+static const struct err *
+self_find(const struct job *job, const char **out)
+{
+	char link[4096] = "";
+	const char *const paths[] = { job->place.program, link };
+	struct stat own, there;
+	size_t i;
+
+	if (readlink("/proc/self/exe", link, sizeof(link) - 1) == -1 ||
+	    stat("/proc/self/exe", &own) == -1)
+		return err_errno("find the path of slipway-job");
+	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (paths[i] == NULL || paths[i][0] != '/' ||
+		    stat(paths[i], &there) == -1 ||
+		    there.st_dev != own.st_dev || there.st_ino != own.st_ino)
+			continue;
+		*out = arena_strdup(job->a, paths[i]);
+		return NULL;
+	}
+	return err_new(ERR_CONFIG,
+	    "slipway-job is neither %s nor %s: git could not run it",
+	    job->place.program, link);
+}
+
 const struct err *
 git_open(struct job *job, int64_t deadline, struct git *out)
 {
 	const struct err *e;
-	char self[4096];
-	ssize_t len;
+	const char *self;
 
 	(void)memset(out, 0, sizeof(*out));
 	out->job = job;
@@ -207,10 +233,8 @@ git_open(struct job *job, int64_t deadline, struct git *out)
 		return e;
 	if ((e = credential_open(job, &out->credential)) != NULL)
 		return e;
-	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (len == -1)
-		return err_errno("get the working directory");
-	self[len] = '\0';
+	if ((e = self_find(job, &self)) != NULL)
+		return e;
 	out->env = environment(job, job->place.home, self, out->credential);
 	return arguments(out);
 }

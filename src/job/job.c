@@ -194,12 +194,14 @@ apart(struct job *job)
 	const struct err *e;
 
 	job->shared = apart_enter(place->apart);
+	/* without mounts of our own, this would change the host's file */
+	job->unnamed = place->nameless ? job->shared : NULL;
 	if ((e = passwd_enter(JOB_FD(WIRE_FD_HOME), place->home)) != NULL)
 		return e;
 	if (job->shared == NULL && (place->apart & APART_TMP) != 0)
 		job->shared = apart_tmp(JOB_FD(WIRE_FD_HOME), place->who.uid,
 		    place->who.gid);
-	if (place->nameless)
+	if (place->nameless && job->unnamed == NULL)
 		job->unnamed = passwd_give(&place->who, place->home,
 		    apart_scratch(job->shared == NULL ? place->apart : 0,
 			place->home));
@@ -330,6 +332,7 @@ main(int argc, char **argv)
 	if (question != NULL)
 		return job_askpass(argc > 1 ? argv[1] : "", question);
 	log_init("slipway-job", 0);
+	job.place.program = argv[0];
 	options(argc, argv, &job.place);
 	if ((e = lock()) != NULL)
 		errx(EX_TEMPFAIL, "%s", e->msg);

@@ -98,7 +98,8 @@ MUSTCHECK const struct err *job_spec_read(struct arena *, int fd,
 
 /* What the monitor passed on the command line. */
 struct job_place {
-	const char *id; /* DEPLOYMENT.EPOCH */
+	const char *id;      /* DEPLOYMENT.EPOCH */
+	const char *program; /* the path of slipway-job */
 	const char *home;
 	const char *workspace;
 	const char *cache;       /* NULL = none */
@@ -131,6 +132,8 @@ struct job_log {
 	bool at_line;      /* the last byte of the input was a newline */
 	bool file_at_line; /* the last byte in the file was one */
 	char last[256];    /* the most informative line, masked */
+	char
+	    clone_of[256]; /* the URL of a submodule that git could not clone */
 	bool settled;      /* later lines add nothing */
 	char line[256];    /* the current, incomplete line */
 	size_t line_len;
@@ -257,6 +260,8 @@ enum checkout_how {
  * erases the credential. Uses nothing of an earlier checkout. */
 MUSTCHECK const struct err *job_head(struct job *, enum checkout_how *,
     const char **detail);
+/* What to do about a failure of git, in the arena; NULL = nothing is known. */
+const char *checkout_advice(const struct job *, const char *detail);
 /* Brings the workspace to the requested commit, then erases the credential. */
 MUSTCHECK const struct err *job_checkout(struct job *, struct checkout *out,
     enum checkout_how *how, const char **detail);

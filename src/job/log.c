@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,13 +60,51 @@ put(struct job_log *log, const char *data, size_t len)
 	log->cut += (int64_t)(len - done);
 }
 
-/* How informative a line of git's output is about a failure. */
+/* Whether the line has more than punctuation. */
+static bool
+has_words(const char *line)
+{
+	for (; *line != '\0'; line++)
+		if (isalnum((unsigned char)*line))
+			return true;
+	return false;
+}
+
+/* How informative a line of git's output is about a failure.  Servers begin their
+ * own reason in capitals, and more lines can follow it. */
 static int
 rank(const char *line)
 {
-	return str_starts(line, "fatal: ") ? 2 :
-	    str_starts(line, "error: ")    ? 1 :
-					     0;
+	const char *text = line;
+
+	if (str_starts(text, "remote: "))
+		text += strlen("remote: ");
+	if (str_starts(line, "error: RPC failed") ||
+	    str_starts(line, "fatal: "))
+		return 3;
+	if (str_starts(text, "FATAL: ") || str_starts(text, "ERROR: "))
+		return 2;
+	if (str_starts(line, "error: "))
+		return 1;
+	return text[0] != '(' && has_words(text) &&
+		strcmp(line, "remote:") != 0 ?
+	    0 :
+	    -1;
+}
+
+/* "fatal: clone of 'URL' into submodule path 'PATH' failed" */
+static void
+clone_of_note(struct job_log *log, const char *line)
+{
+	static const char before[] = "fatal: clone of '";
+	size_t len;
+
+	if (!str_starts(line, before))
+		return;
+	line += sizeof(before) - 1;
+	len = strcspn(line, "'");
+	(void)memcpy(log->clone_of, line, len);
+	log->clone_of[len] = '\0';
 }
 
 /* Records the last of the most informative lines, but stops at the first fatal
@@ -76,12 +115,16 @@ line_end(struct job_log *log)
 {
 	const size_t len = log->line_len;
 	const char *line = log->line;
+	int is;
 
 	log->line[len] = '\0';
 	log->line_len = 0;
-	if (len == 0 || log->settled || rank(line) < rank(log->last))
+	is = rank(line);
+	clone_of_note(log, line);
+	if (len == 0 || log->settled || (is < 0 && log->last[0] != '\0') ||
+	    is < rank(log->last) || (is == 2 && rank(log->last) == 2))
 		return;
-	log->settled = rank(line) == 2;
+	log->settled = is == 3;
 	if (log->last[0] == '\0' ||
 	    strcmp(line, "fatal: Could not read from remote repository.") != 0)
 		(void)memcpy(log->last, line, len + 1);
@@ -190,7 +233,7 @@ job_log_say(struct job_log *log, const char *fmt, ...)
 void
 job_log_forget(struct job_log *log)
 {
-	log->last[0] = '\0';
+	log->last[0] = log->clone_of[0] = '\0';
 	log->settled = false;
 	log->line_len = 0;
 }

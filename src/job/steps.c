@@ -368,22 +368,6 @@ leftovers_hide(struct job *job)
 	return NULL;
 }
 
-/* What to do about a failure of git; NULL = nothing is known. */
-static const char *
-hint(const struct job *job, const char *detail)
-{
-	struct address ad;
-
-	if (strstr(detail, "Host key verification failed") == NULL ||
-	    !address_read(job->spec.repository, &ad))
-		return job->spec.note;
-	return arena_printf(job->a,
-	    "The runner does not know the host's key, or the host has another "
-	    "one: an administrator must run slipway-admin known-host add "
-	    "%.*s:%lld",
-	    (int)ad.host_len, ad.host, (long long)address_port(&ad));
-}
-
 /* Whether the deployment is to be tried again: then its cleanup belongs to the
  * last try. */
 static bool
@@ -422,7 +406,8 @@ course_miss(struct course *c, enum checkout_how how, const char *detail)
 		if (course_waits(c, detail))
 			return;
 		how = CHECKOUT_FAILED;
-	} else if (how == CHECKOUT_FAILED && (note = hint(job, detail)) != NULL)
+	} else if (how == CHECKOUT_FAILED &&
+	    (note = checkout_advice(job, detail)) != NULL)
 		detail = arena_printf(job->a, "%s (%s)", detail, note);
 	if (late != NULL)
 		detail = late;

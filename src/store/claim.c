@@ -151,8 +151,8 @@ static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
 	C(read_by), C(is_automatic), C(has_left), C(set_by), C(rollback_to),
 	C(head_only), C(on_branch), C(cancel), C(over_deleted), C(deploy_key),
-	C(deploy_key_print), C(cache_generation), C(notices),
-	C(git_waited), C(log_size), FIELD_END };
+	C(deploy_key_print), C(cache_generation), C(notices), C(git_waited),
+	C(log_size), FIELD_END };
 static const struct field step_row[] = { S(position), S(name), S(script),
 	S(directory), S(timeout_seconds), S(run_when), S(may_fail), FIELD_END };
 /* clang-format off */

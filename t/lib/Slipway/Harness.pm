@@ -136,7 +136,8 @@ sub _marked {
 		open my $fh, '<', "$_/environ" or next;
 		local $/;
 		my $text = <$fh>;
-		push @found, m{(\d+)$} if defined $text && $text =~ /(?:^|\0)SLIPWAY_TEST_MARK=\Q$mark\E(?:\0|$)/;
+		push @found, m{(\d+)$}
+		    if defined $text && $text =~ /(?:^|\0)SLIPWAY_TEST_MARK=\Q$mark\E(?:\0|$)/;
 	}
 	return grep { $_ != $$ } @found;
 }
