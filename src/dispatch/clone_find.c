@@ -185,6 +185,18 @@ repo_ask(struct finder *f)
 	return e;
 }
 
+/* Keeps what the error says of the server for the answer. */
+static void
+cause_note(struct finder *f, const struct err *e)
+{
+	f->is_away = is_away(e);
+	f->cause = arena_strdup(f->d->a,
+	    e->detail[0] != '\0' ? e->detail :
+				   "The Git server did not respond");
+	if (e->code == ERR_RATE)
+		f->retry_after = e->sys;
+}
+
 /* Judges the token by the error. A server whose API does not respond may still
  * serve git. */
 static enum found
@@ -247,12 +259,7 @@ judge(struct finder *f, const struct err *e)
 		"the token of the user who deploys" :
 		"the request for its repository",
 	    err_words(e));
-	f->is_away = is_away(e);
-	f->cause = arena_strdup(f->d->a,
-	    e->detail[0] != '\0' ? e->detail :
-				   "The Git server did not respond");
-	if (e->code == ERR_RATE)
-		f->retry_after = e->sys;
+	cause_note(f, e);
 	how = token_judge(f, e);
 	f->stop = how == FOUND_REJECTED || how == FOUND_CLIENT || bound;
 	if (bound && (how == FOUND_OK || (how == FOUND_NONE && !is_denied(e))))
@@ -297,6 +304,7 @@ setter_judge(struct finder *f)
 		return FOUND_OK;
 	log_info("deployment %lld: its repository: %s", (long long)c->id,
 	    err_words(e));
+	cause_note(f, e);
 	f->stop = true;
 	return e->code == ERR_FORBIDDEN ? FOUND_FOREIGN : FOUND_UNSURE;
 }

@@ -419,16 +419,18 @@ monitor_job_stopped(const struct monitor *m, pid_t pid)
 			(void)kill(pid, SIGCONT);
 }
 
-/* Kills all live processes of a job, at once if possible; else stops the job
- * first, so that it starts nothing while its descendants are killed. */
+/* Kills all live processes of a job.  The job is stopped first: a step can die
+ * before it, and it would then report how the step ended, or start the next. */
 static void
 kill_all(struct slot *slot)
 {
+	const bool stopped = job_signal(slot, SIGSTOP) == 0;
+
 	if (cgroup_can_kill())
 		(void)cgroup_kill(slot->id);
 	if (slot->kind == ACCOUNT_RANGE)
 		(void)proc_kill_account(&slot->who);
-	if (job_signal(slot, SIGSTOP) == 0 && proc_kill_tree(slot->pid) == 0)
+	if (stopped && proc_kill_tree(slot->pid) == 0)
 		(void)job_signal(slot, SIGKILL);
 }
 
