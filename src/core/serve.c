@@ -115,11 +115,16 @@ stale_remove(const struct sockaddr_un *sun)
 	return NULL;
 }
 
+/* An unknown account is reported later. */
 static const struct err *
-owner_set(const char *path, mode_t mode, const char *group)
+owner_set(const char *path, mode_t mode, const char *group, const char *user)
 {
+	const struct passwd *pw;
 	const struct group *gr;
 
+	if (user != NULL && geteuid() == 0 && (pw = getpwnam(user)) != NULL &&
+	    chown(path, pw->pw_uid, (gid_t)-1) == -1)
+		return err_errno("%s: owner %s", path, user);
 	if (group != NULL) {
 		if ((gr = getgrnam(group)) == NULL)
 			return err_public(ERR_CONFIG,
@@ -133,7 +138,8 @@ owner_set(const char *path, mode_t mode, const char *group)
 }
 
 const struct err *
-serve_listen(const char *path, mode_t mode, const char *group, int *out)
+serve_listen(const char *path, mode_t mode, const char *group, const char *user,
+    int *out)
 {
 	struct sockaddr_un sun;
 	const struct err *e;
@@ -156,7 +162,7 @@ serve_listen(const char *path, mode_t mode, const char *group, int *out)
 		e = err_errno("%s", path);
 		goto out;
 	}
-	if ((e = owner_set(path, mode, group)) != NULL)
+	if ((e = owner_set(path, mode, group, user)) != NULL)
 		goto out;
 	if (listen(fd, BACKLOG) == -1) {
 		e = err_errno("%s", path);

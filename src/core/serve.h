@@ -28,10 +28,11 @@ MUSTCHECK const struct err *serve_configure(const struct serve *,
 void serve_log(const struct serve *, const struct settings *);
 
 /* Binds a stream socket and listens, in place of one that no process serves any
- * more.  `mode` applies to `group` (NULL = that of the process). ERR_CONFIG if
- * another process serves the socket. */
+ * more.  `mode` applies to `group` and `user` (NULL = those of the process); it is
+ * theirs before the first connection. ERR_CONFIG if another process serves the
+ * socket. */
 MUSTCHECK const struct err *serve_listen(const char *path, mode_t mode,
-    const char *group, int *out);
+    const char *group, const char *user, int *out);
 /* Whether a process serves that unix socket: 0, or the errno of the attempt to
  * connect. */
 int serve_try(const char *path);

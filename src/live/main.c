@@ -97,30 +97,17 @@ wake_group(const struct settings_runner *s)
 	return gr == NULL ? NULL : gr->gr_name;
 }
 
-/* The API, which runs as that account, connects to see whether this process
- * serves. An unknown account is reported later. */
-static const struct err *
-socket_give(const char *path, const char *user)
-{
-	const struct passwd *pw;
-
-	if (geteuid() != 0 || user == NULL || (pw = getpwnam(user)) == NULL)
-		return NULL;
-	if (chown(path, pw->pw_uid, (gid_t)-1) == -1)
-		return err_errno("%s", path);
-	return NULL;
-}
-
 static const struct err *
 run(const struct settings *s)
 {
 	const struct err *e;
 	int fd, wake_fd;
 
+	/* the API, which runs as that account, connects to see whether this
+	 * process serves */
 	if ((e = proc_close_up()) != NULL ||
 	    (e = serve_listen(s->api.live_socket, (mode_t)s->api.socket_mode,
-		 s->api.socket_group, &fd)) != NULL ||
-	    (e = socket_give(s->api.live_socket, s->api.user)) != NULL ||
+		 s->api.socket_group, s->api.user, &fd)) != NULL ||
 	    (e = serve_as(s->api.user)) != NULL)
 		return e;
 	if ((e = wake_open(s->api.live_wake_socket, 0660,

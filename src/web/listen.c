@@ -112,7 +112,7 @@ listen_open(const struct settings *s, struct listen_set *out)
 		if (out->workers[pool] == 0)
 			continue;
 		e = serve_listen(paths[pool], (mode_t)s->api.socket_mode,
-		    s->api.socket_group, &out->fd[pool]);
+		    s->api.socket_group, NULL, &out->fd[pool]);
 		if (e != NULL)
 			return e;
 		out->path[pool] = paths[pool];
