@@ -133,7 +133,7 @@ is(scalar(my @there = $other->requests), 0, 'the other server receives no reques
 
 # --- a repository that changes during the checkout
 $f->fault('git-upload-pack$', kind => 'status', status => 404, body => 'gone', type => 'text/plain');
-fails('a repository removed after the first response', qr/^fatal: /);
+fails('a repository removed after the first response', qr/^error: RPC failed; .*returned error: 404/);
 
 # Runs the code after the pack was requested; the response follows a second later.
 sub meanwhile {
