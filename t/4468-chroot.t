@@ -16,10 +16,11 @@ plan skip_all => 'needs root' if !is_root();
 
 # Makes a root directory of the machine's folders, and continues this test there.
 if (!$ENV{SLIPWAY_IN_CHROOT}) {
+	my @perl = ($^X, '-I' . srcdir() . '/t/lib', srcdir() . '/t/4468-chroot.t');
 	for my $kind (qw(plain mount)) {
 		my $root = tempdir() . "/$kind";
 		my ($status, $out, $err) = run_cmd('unshare', '--mount', '--propagation', 'private',
-		    'bash', '-ec', <<'ENTER', 'bash', $root, $kind, $^X, $0);
+		    'bash', '-ec', <<'ENTER', 'bash', $root, $kind, @perl);
 root=$1 kind=$2
 shift 2
 mkdir "$root"
