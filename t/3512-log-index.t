@@ -143,6 +143,65 @@ for my $size (0, length $long) {
 	    "the lines of many matches in a $how log are right");
 }
 
+# --- a log of which the database lost a part
+sub log_of { my ($id, $query, @more) = @_; return $api->get("/api/deployments/$id/log$query", @more) }
+sub hole { my ($n) = @_; return sprintf "\n%-*s\n", $n - 2, "==> $n bytes of the log are missing here" }
+my $whole = substr $text, 0, 500_000;
+for my $case (['in the middle', 'start IN (60000, 120000)', [60_000, 120_000]],
+    ['at the start', 'start < 300000', [0, 300_000]],
+    ['of one byte', undef, [60_000, 1]], ['of six bytes', undef, [120_000, 6]],
+    ['at the end', 'start >= 480000', [480_000, 20_000]], ['of all', '1', [0, 500_000]]) {
+	my ($name, $lost, $hole) = @$case;
+	my ($from, $n) = @$hole;
+	my $one = deployment($whole);
+	$db->sql("DELETE FROM log_chunk WHERE deployment_id = $one AND $lost") if $lost;
+	$db->sql("UPDATE log_chunk SET start = start + $n, length = length - $n, breaks = NULL,"
+	    . " data = SUBSTR(data, $n + 1) WHERE deployment_id = $one AND start = $from") if !$lost;
+	my $shown = $whole;
+	substr($shown, $from, $n) = $n > 40 ? hole($n) : substr("\n$n?" . ' ' x $n, 0, $n - 1) . "\n";
+	step($one, 0, 100_000);
+	step($one, 1, 490_000);
+	for my $state ('running', 'finished') {
+		next if $from + $n == 500_000 && $state eq 'running'; # no one knows the size yet
+		finish($one, 500_000) if $state eq 'finished';
+		my $what = "a hole $name, $state";
+		my $got = log_of($one, '?wait=1');
+		is($got->{status}, 200, "$what: the log is served");
+		ok($got->{body} eq $shown, "$what: a line says how much is missing")
+		    or diag substr $got->{body}, $from, 100;
+		for my $at ($from, $from + int($n / 2), $from + $n - 1, $from + $n, 499_999) {
+			next if $at >= 500_000;
+			$got = log_of($one, "?offset=$at");
+			ok($got->{body} eq substr($shown, $at), "$what: offset $at");
+			$got = log_of($one, '', { Range => "bytes=$at-" . ($at + 9) });
+			is($got->{body}, substr($shown, $at, 10), "$what: range from $at");
+		}
+		my @place = places($one);
+		is_deeply([map { $_->{line} } @place], [map { line_of($shown, $_->{offset}) } @place],
+		    "$what: places have their lines");
+		is(scalar(grep { $_->{offset} == 100_000 || $_->{offset} == 490_000 } @place), 2,
+		    "$what: each step has a place");
+		my @match = search($one, 'line 18', limit => 1000);
+		my $all = () = $shown =~ /line 18/g;
+		is(scalar @match, $all, "$what: all matches are found");
+		is_deeply([grep { $_->{line} != line_of($shown, $_->{offset})
+			|| substr($shown, $_->{offset}, 7) ne 'line 18' } @match], [],
+		    "$what: matches have their lines and offsets");
+		@match = search($one, 'log are missing');
+		is(scalar @match, $n > 40 ? 1 : 0, "$what: the line is found");
+	}
+}
+# What was stored again after a failover overlaps what was there.
+my $over = deployment('');
+for ([0, 1000], [1000, 60_000], [30_000, 10], [30_005, 20], [61_000, 5], [61_000, 500]) {
+	my ($at, $n) = @$_;
+	$probe->ask("append $over 1 $at $n");
+}
+is($probe->ask("read $over $_ 100"), '100 good', "an overlapping chunk is read from $_")
+    for 30_008, 30_015, 30_030, 60_950;
+is($api->get("/api/deployments/$over/log?offset=$_")->{status}, 200, "a log is served from $_")
+    for 30_008, 40_000, 61_100;
+
 # --- errors
 is($api->get("/api/deployments/$id/log/matches")->{status}, 400, 'a search without a text returns 400');
 is($api->get("/api/deployments/$id/log/matches?q=a%0Ab")->{status}, 400,

@@ -70,5 +70,27 @@ $db->let_go($holder);
 is($runner->wait($id), 'success', 'it succeeds');
 is($runner->column($id, 'log_size'), length $runner->log($id), 'its log has no hole');
 like($runner->log($id), qr/\b\Q$all\E/, 'its log is complete');
+# --- the spool does not have it any more, either
+$id = $runner->deploy($project, 'echo first', script('gone'), 'echo last');
+ok(poll(60, sub { $runner->log($id) =~ /^2000$/m }), 'a deployment prints');
+$holder = $db->hold("SELECT id FROM deployment WHERE id = $id FOR UPDATE");
+spew("$gates/gone", '');
+($result) = glob "$runner->{spool}/$id.*/result";
+ok(poll(60, sub { (slurp($result) // '') =~ /^end /m }), 'its job ends while its row is locked');
+my $lost = 1000;
+truncate $result =~ s/result$/log/r, 10 or die "truncate: $!";
+fail_over($id, "DELETE FROM log_chunk WHERE deployment_id = $id AND start > 0",
+    'SET foreign_key_checks = 0', # the deployment is locked
+    "UPDATE log_chunk SET data = SUBSTR(data, $lost + 1), start = $lost, length = length - $lost"
+	. " WHERE deployment_id = $id");
+my $kept = $db->sql("SELECT MAX(start + length) FROM log_chunk WHERE deployment_id = $id");
+$db->let_go($holder);
+is($runner->wait($id), 'success', 'a deployment with a hole in its log ends as its job did');
+is($runner->column($id, 'detail'), ($lost - 10) . ' bytes of the log are missing.',
+    'its result says how much of the log is missing');
+is($runner->column($id, 'warnings'), 1, 'that is a warning');
+is($runner->column($id, 'log_size'), $kept, 'the rest of the log is kept');
+like($runner->said, qr/$id\.\d+: @{[$lost - 10]} bytes of the log are lost/, 'the runner logs it');
+
 is($runner->stop, 0, 'the runner stops');
 done_testing();

@@ -18,6 +18,8 @@ struct progress {
 	int64_t connection;
 	bool is_broken; /* the result cannot be read */
 	int64_t log_at; /* bytes that the database has */
+	/* where its last part ended when it was measured, perhaps after a gap */
+	int64_t stored_end;
 	int64_t result_at;
 	int chunks; /* that this dispatcher stored */
 	/* sizes when they were last checked; the result is checked first, so

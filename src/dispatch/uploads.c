@@ -18,6 +18,7 @@
 #include "dispatch/project.h"
 #include "dispatch/result.h"
 #include "store/joblog.h"
+#include "store/loghole.h"
 
 #define UPLOAD_MS 100 /* between uploads of one log */
 #define UPLOAD_MAX 16 /* chunks of one log in a turn */
@@ -69,17 +70,20 @@ static bool
 measure(struct dispatch *d, struct task *t)
 {
 	struct progress *p = &t->progress;
+	struct joblog_state now;
 	int64_t size;
 
 	if (is_measured(d, t))
 		return true;
-	if (!done(d, t, joblog_stored(d->db, d->a, t->run.id, &size)))
+	if (!done(d, t, joblog_stored(d->db, d->a, t->run.id, &size)) ||
+	    !done(d, t, joblog_state(d->db, d->a, t->run.id, &now)))
 		return false;
 	if (size < p->log_at)
 		log_warn("%s: the database has only %lld of %lld bytes of the "
 			 "log; the rest is stored again",
 		    t->run.name, (long long)size, (long long)p->log_at);
 	p->log_at = size;
+	p->stored_end = now.size;
 	p->result_at = 0;
 	p->connection = db_connections(d->db);
 	t->is_changed = true;
@@ -204,6 +208,49 @@ struct settlement {
 	struct queue_end end;
 };
 
+/* How much of the log the database does not have, INT64_MAX = unknown. */
+static int64_t
+log_rest(const struct task *t)
+{
+	struct stat st;
+
+	return fstat(t->run.log, &st) == 0 ? st.st_size - t->progress.log_at :
+					     INT64_MAX;
+}
+
+/* Says in the result how much of the log was lost: the database does not have
+ * it, and it cannot be read in the spool any more. */
+static const struct err *
+log_close(struct settlement *s)
+{
+	const struct progress *p = &s->t->progress;
+	const struct outcome *o = &s->outcome;
+	const struct err *e;
+	int64_t missing, rest = log_rest(s->t);
+
+	s->end.log_size = p->log_at;
+	s->end.detail = o->detail;
+	s->end.warnings = o->warnings;
+	if (rest > 0 && rest < INT64_MAX)
+		s->end.log_size += rest;
+	if (p->stored_end > s->end.log_size)
+		s->end.log_size = p->stored_end;
+	if (s->end.log_size == p->log_at)
+		return NULL;
+	if ((e = loghole_missing(s->d->db, s->d->a, s->t->run.id,
+		 s->end.log_size, &missing)) != NULL ||
+	    missing == 0)
+		return e;
+	log_warn("%s: %lld bytes of the log are lost", s->t->run.name,
+	    (long long)missing);
+	s->end.detail = arena_printf(s->d->a,
+	    "%s%s%lld bytes of the log are missing.",
+	    o->detail == NULL ? "" : o->detail, o->detail == NULL ? "" : " ",
+	    (long long)missing);
+	s->end.warnings = o->warnings + 1;
+	return NULL;
+}
+
 /* A reader who sees the end sees the log, the steps and the workspace as they
  * are then. */
 static const struct err *
@@ -222,7 +269,8 @@ settle_body(struct db *db, void *context)
 	if ((e = log_store(s->d, s->t, &all)) != NULL ||
 	    (!p->is_broken && (e = result_follow(s->d, s->t)) != NULL))
 		return e;
-	s->end.log_size = p->log_at;
+	if ((e = log_close(s)) != NULL)
+		return e;
 	return outcome_workspace(s->d, s->t, &s->outcome.workspace);
 }
 
@@ -240,16 +288,6 @@ settled(struct dispatch *d, struct task *t, const struct outcome *o)
 	sick_over(&d->sick);
 	d->events |= EVENT_QUEUE | EVENT_STATUS;
 	task_move(t, PHASE_SETTLED);
-}
-
-/* How much of the log the database does not have, INT64_MAX = unknown. */
-static int64_t
-log_rest(const struct task *t)
-{
-	struct stat st;
-
-	return fstat(t->run.log, &st) == 0 ? st.st_size - t->progress.log_at :
-					     INT64_MAX;
 }
 
 /* Whether the rest of the log fits into one chunk. */

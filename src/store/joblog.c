@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "core/buf.h"
+#include "store/loghole.h"
 #include "store/store.h"
 
 #define BATCH_ARENA ((size_t)3 << 20) /* for one batch of chunks */
@@ -37,6 +38,8 @@ struct chunk {
 static const struct field id_args[] = { L(id), FIELD_END };
 static const struct field id_start_args[] = { L(id), L(start), FIELD_END };
 static const struct field span_args[] = { L(id), L(start), L(end), FIELD_END };
+static const struct field at_args[] = { L(id), L(start), L(end), L(end),
+	FIELD_END };
 static const struct field chunk_row[] = { C(start), C(length), C(packed),
 	C(data), FIELD_END };
 static const struct field place_row[] = { C(start), C(length), C(written_at),
@@ -79,13 +82,14 @@ static const struct stmt stored = {
 	.rowsize = sizeof(struct log_args),
 };
 
-/* The chunk that contains a position, and the chunks after it. */
+/* A chunk that contains a position, and the chunks after that chunk.  Chunks can
+ * overlap, so the last one before the position need not be it. */
 static const struct stmt chunk_at = {
 	.name = "joblog_chunk_at",
 	.sql = "SELECT start, length, packed, data FROM log_chunk"
-	       " WHERE deployment_id = ? AND start <= ?"
-	       " ORDER BY start DESC LIMIT 1",
-	.args = id_start_args,
+	       " WHERE deployment_id = ? AND start > ? AND start <= ?"
+	       " AND start + length > ? ORDER BY start DESC LIMIT 1",
+	.args = at_args,
 	.row = chunk_row,
 	.rowsize = sizeof(struct chunk),
 };
@@ -277,25 +281,77 @@ struct window {
 	size_t max;
 };
 
-/* Copies the chunk's part of the requested bytes. Chunks may overlap; the read
- * ends at a gap. */
-static const struct err *
-chunk_take(const struct chunk *c, struct arena *a, struct window *w, bool *gap)
+/* Copies the chunk's part of the requested bytes. False at a gap; chunks may
+ * overlap. */
+static bool
+chunk_take(const struct chunk *c, struct arena *a, struct window *w,
+    const struct err **e)
 {
 	struct blob bytes;
-	const struct err *e;
 	size_t skip, len;
 
-	*gap = c->start > w->at;
-	if (*gap || c->start + c->length <= w->at)
-		return NULL;
-	if ((e = chunk_open(c, a, &bytes)) != NULL)
-		return e;
+	if (c->start > w->at)
+		return false;
+	if (c->start + c->length <= w->at)
+		return true;
+	if ((*e = chunk_open(c, a, &bytes)) != NULL)
+		return false;
 	skip = (size_t)(w->at - c->start);
 	len = bytes.len - skip;
 	if (len > w->max - w->have)
 		len = w->max - w->have;
 	(void)memcpy(w->to + w->have, (const char *)bytes.data + skip, len);
+	w->have += len;
+	w->at += (int64_t)len;
+	return true;
+}
+
+/* Reads from a chunk that contains the next byte up to a gap; nothing if there
+ * is none. */
+static const struct err *
+chunks_take(struct db *db, struct arena *batch, struct window *w, int64_t id)
+{
+	struct log_args args = { .id = id,
+		.start = w->at - (int64_t)JOBLOG_PACKED,
+		.end = w->at };
+	const struct stmt *look = &chunk_at;
+	const struct chunk *c;
+	const struct err *e;
+	struct list list;
+	bool more;
+	size_t i;
+
+	do {
+		if ((e = db_rows(db, batch, look, &args, &list)) != NULL)
+			return e;
+		c = list.items;
+		more = list.n > 0;
+		for (i = 0; i < list.n && w->have < w->max && more; i++) {
+			more = chunk_take(&c[i], batch, w, &e);
+			args.start = c[i].start;
+		}
+		arena_clear(batch);
+		args.end = w->at + (int64_t)JOBLOG_PACKED;
+		look = &chunks_after;
+	} while (more && w->have < w->max);
+	return e;
+}
+
+/* Reads the line that stands for the hole here; nothing at the end of the log. */
+static const struct err *
+hole_take(struct db *db, struct arena *batch, struct window *w, int64_t id)
+{
+	struct loghole hole;
+	const struct err *e;
+	size_t len = w->max - w->have;
+
+	e = loghole_find(db, batch, id, w->at, &hole);
+	arena_clear(batch);
+	if (e != NULL)
+		return e;
+	if ((int64_t)len > hole.end - w->at)
+		len = (size_t)(hole.end - w->at);
+	loghole_write(&hole, w->at, w->to + w->have, len);
 	w->have += len;
 	w->at += (int64_t)len;
 	return NULL;
@@ -305,33 +361,21 @@ const struct err *
 joblog_read(struct db *db, struct arena *a, int64_t deployment_id,
     int64_t offset, size_t max, struct blob *out)
 {
-	struct log_args args = { .id = deployment_id, .start = offset };
 	struct window w = { .at = offset, .max = max };
-	const struct stmt *look = &chunk_at;
-	const struct chunk *c;
 	const struct err *e;
 	struct arena *batch = arena_open(BATCH_ARENA);
-	struct list list;
-	bool gap = false;
-	size_t i;
+	size_t before;
 
 	*out = (struct blob){ .data = NULL };
 	w.to = arena_alloc(a, max, 1);
 	do {
-		args.end = w.at + (int64_t)JOBLOG_PACKED;
-		if ((e = db_rows(db, batch, look, &args, &list)) != NULL)
-			goto out;
-		c = list.items;
-		for (i = 0; i < list.n && w.have < max && !gap; i++) {
-			if ((e = chunk_take(&c[i], batch, &w, &gap)) != NULL)
-				goto out;
-			args.start = c[i].start;
-		}
-		arena_clear(batch);
-		look = &chunks_after;
-	} while (list.n > 0 && w.have < max && !gap);
-	*out = (struct blob){ .data = w.to, .len = w.have };
-out:
+		before = w.have;
+		e = chunks_take(db, batch, &w, deployment_id);
+		if (e == NULL && w.have == before)
+			e = hole_take(db, batch, &w, deployment_id);
+	} while (e == NULL && w.have > before && w.have < max);
+	if (e == NULL)
+		*out = (struct blob){ .data = w.to, .len = w.have };
 	arena_close(batch);
 	return e;
 }

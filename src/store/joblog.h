@@ -25,7 +25,8 @@ MUSTCHECK const struct err *joblog_state(struct db *, struct arena *,
 /* How many bytes are stored from the start without a gap. */
 MUSTCHECK const struct err *joblog_stored(struct db *, struct arena *,
     int64_t deployment_id, int64_t *out);
-/* Reads at most `max` bytes from `offset`, in the arena; fewer at the end. */
+/* Reads at most `max` bytes from `offset`, in the arena; fewer at the end. A line
+ * of the same length stands for bytes that are missing (loghole.h). */
 MUSTCHECK const struct err *joblog_read(struct db *, struct arena *,
     int64_t deployment_id, int64_t offset, size_t max, struct blob *out);
 /* Stores bytes of the log at `offset` (no more than JOBLOG_CHUNK), under the

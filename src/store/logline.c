@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "store/joblog.h"
+#include "store/loghole.h"
 #include "store/store.h"
 
 #define BATCH 1000
 #define BATCH_ARENA ((size_t)1 << 20)
+#define HOLE_ARENA ((size_t)4096)
 
 struct line_args {
 	int64_t id;
@@ -68,6 +70,7 @@ struct walk {
 	size_t next;        /* the next one of them */
 	int64_t at;         /* the lines before this byte are counted */
 	int64_t line;       /* that contains it */
+	struct line_chunk hole;
 };
 
 /* Counts the lines up to `to` by reading them. */
@@ -94,7 +97,28 @@ walk_read(struct walk *w, int64_t to)
 	return e;
 }
 
-/* The chunk at w->at; NULL at the end of the log, or at a gap. */
+/* Makes a chunk of the hole at w->at; NULL if the log ends there. */
+static const struct err *
+walk_hole(struct walk *w, struct when at, const struct line_chunk **out)
+{
+	struct arena *a = arena_open(HOLE_ARENA);
+	struct loghole hole;
+	const struct err *e;
+
+	*out = NULL;
+	e = loghole_find(w->db, a, w->id, w->at, &hole);
+	arena_close(a);
+	if (e != NULL || hole.end <= w->at)
+		return e;
+	w->hole = (struct line_chunk){ .start = hole.start,
+		.length = hole.end - hole.start,
+		.breaks = { .n = loghole_breaks(&hole), .set = true },
+		.written_at = at };
+	*out = &w->hole;
+	return NULL;
+}
+
+/* The chunk at w->at, or the hole there; NULL at the end of the log. */
 static const struct err *
 walk_chunk(struct walk *w, const struct line_chunk **out)
 {
@@ -105,19 +129,21 @@ walk_chunk(struct walk *w, const struct line_chunk **out)
 	for (*out = NULL;; w->next++) {
 		if (w->next == w->chunks.n) {
 			if (c != NULL && w->chunks.n < BATCH)
-				return NULL;
+				return walk_hole(w, (struct when){ 0 }, out);
 			if (c != NULL)
 				args.after = c[w->next - 1].start;
 			arena_clear(w->batch);
 			e = db_rows(w->db, w->batch, &chunks, &args,
 			    &w->chunks);
-			if (e != NULL || w->chunks.n == 0)
-				return e;
-			c = w->chunks.items;
 			w->next = 0;
+			if (e != NULL)
+				return e;
+			if (w->chunks.n == 0)
+				return walk_hole(w, (struct when){ 0 }, out);
+			c = w->chunks.items;
 		}
 		if (c[w->next].start > w->at)
-			return NULL;
+			return walk_hole(w, c[w->next].written_at, out);
 		if (c[w->next].start + c[w->next].length > w->at) {
 			*out = &c[w->next];
 			return NULL;
@@ -130,11 +156,15 @@ walk_chunk(struct walk *w, const struct line_chunk **out)
 static const struct err *
 walk_over(struct walk *w, const struct line_chunk *c)
 {
+	const int64_t end = c->start + c->length;
+	const struct err *e = NULL;
+
 	if (!c->breaks.set || c->start != w->at)
-		return walk_read(w, c->start + c->length);
-	w->line += c->breaks.n;
-	w->at = c->start + c->length;
-	return NULL;
+		e = walk_read(w, end);
+	else
+		w->line += c->breaks.n;
+	w->at = end; /* also if the log was deleted meanwhile */
+	return e;
 }
 
 /* An index in progress. */

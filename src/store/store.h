@@ -42,6 +42,7 @@
 	X(joblog)							\
 	X(lease)							\
 	X(lock)								\
+	X(loghole)							\
 	X(logline)							\
 	X(member)							\
 	X(move)								\
