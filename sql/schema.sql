@@ -468,6 +468,8 @@ CREATE TABLE project (
 	extra_env ENUM('nobody', 'maintainers', 'deployers') NOT NULL DEFAULT 'maintainers',
 	triggers LONGTEXT COLLATE utf8mb4_bin NOT NULL DEFAULT '[]' CHECK (json_valid(triggers)),
 	badge TINYINT NOT NULL DEFAULT 0,
+	submodules TINYINT,
+	lfs TINYINT NOT NULL DEFAULT 1,
 	trigger_secrets LONGTEXT COLLATE utf8mb4_bin CHECK (json_valid(trigger_secrets)),
 	valid TINYINT NOT NULL DEFAULT 1,
 	version BIGINT NOT NULL DEFAULT 1,

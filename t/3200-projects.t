@@ -49,6 +49,8 @@ is($p->{projectDir}, 'project-1', 'the default directory of a project is its nam
 is_deeply([@$p{qw(description defaultBranch)}], [undef, undef], 'omitted members are null');
 is_deeply([$p->{envPresets}, $p->{triggers}], [[], []], 'omitted lists are empty');
 is($p->{valid}, 1, 'valid is the number 1');
+is_deeply([@$p{qw(submodules lfs)}], [undef, JSON::PP::true],
+    'submodules are fetched as the runner is set up, files of Git LFS are to be fetched');
 is($p->{extraEnv}, 'maintainers', 'extraEnv is "maintainers" by default');
 is($p->{workspaceStatus}{status}, 'not_created', 'the workspace of a new project does not exist');
 like($p->{createdAt}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'times are RFC 3339');
@@ -70,6 +72,17 @@ is($got->{status}, 201, 'a project with every member is created') or diag $got->
 is($got->{json}{description}, $full->{description}, 'text is returned unchanged');
 is($got->{json}{envPresets}[0]{default}, 'test', 'a preset is returned with its default');
 is($got->{json}{projectDir}, 'sites/www', 'a project has the requested directory');
+
+# --- a member that is true, false or null
+my $of_all = "/api/projects/$got->{json}{id}";
+for my $case (map { ($_, undef) } JSON::PP::true, JSON::PP::false) {
+	my $word = defined $case ? $case ? 'true' : 'false' : 'null';
+	$got = $api->put($of_all, { submodules => $case });
+	is(outcome($got), '200', "submodules can be $word") or diag $got->{body};
+	like($got->{body}, qr/"submodules":$word[,}]/, "submodules is $word");
+}
+is(outcome($api->put($of_all, { submodules => $_ })), '422 /submodules',
+    'submodules is neither a number nor a text') for 1, 'yes';
 
 # --- rejected
 for my $case (

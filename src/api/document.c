@@ -172,6 +172,11 @@ static const struct shape document_notifier_shape = {
 	J(extra_env, IO,						\
 	    .doc = "Who may set variables that envPresets do not name."), \
 	J(badge, IO, .doc = "Whether anyone can read the badge."),	\
+	J(submodules, NULLABLE | FIELD_TRUTH, .max = 1,			\
+	    .doc = "Whether to fetch submodules; null = as the setting "	\
+		   "runner.submodules says."),				\
+	J(lfs, IO | FIELD_TRUE,						\
+	    .doc = "Whether to fetch the files of Git LFS."),		\
 	D(triggers, &document_trigger_shape,				\
 	    .doc = "Pipelines that pushes start.")
 /* clang-format on */

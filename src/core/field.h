@@ -87,6 +87,7 @@ enum field_flag {
 	FIELD_LATER = 1 << 13, /* F_MAYBE, F_STR: left out if it is none, as
 			        * stored text of older versions lacks it */
 	FIELD_TRUE = 1 << 14,  /* F_BOOL with FIELD_IN: true if POST omits it */
+	FIELD_TRUTH = 1 << 15, /* F_MAYBE: true or false instead of 1 or 0 */
 };
 
 struct shape;

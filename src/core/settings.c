@@ -302,7 +302,8 @@ const struct conf_key settings_keys[] = {
 	    .fallback = "1g",
 	    .doc = "Maximum size of a project's cache; 0 = no caches."),
 	KEY(runner, submodules, C_BOOL, CONF_RELOAD, .fallback = "no",
-	    .doc = "Whether to check out submodules."),
+	    .doc = "Whether to check out submodules of projects "
+		   "that do not say it."),
 	KEY(runner, user_namespaces, C_BOOL, CONF_RELOAD, .fallback = "no",
 	    .doc = "Whether steps may create user namespaces."),
 	KEY(runner, catch_up, C_SECONDS, CONF_RELOAD, .min = 0, .max = DAY,

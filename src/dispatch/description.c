@@ -250,7 +250,10 @@ description_write(const struct dispatch *d, const struct claim *c,
 		1 :
 		0);
 	put_number(out, R_ALLOW_LOCAL, s->gitserver.allow_local ? 1 : 0);
-	put_number(out, R_SUBMODULES, r->submodules ? 1 : 0);
+	put_number(out, R_SUBMODULES,
+	    c->submodules.set ? c->submodules.n :
+		r->submodules ? 1 :
+				0);
 	return buf_check(out);
 }
 

@@ -65,6 +65,10 @@ value_write(struct buf *b, const struct field *f, const void *at)
 		json_string(b, *(const bool *)at ? "true" : "false");
 	} else if (f->type == F_INT) {
 		buf_printf(b, "\"%lld\"", (long long)*(const int64_t *)at);
+	} else if (f->type == F_MAYBE && !is_empty(f, at) &&
+	    (f->flags & FIELD_TRUTH) != 0) {
+		json_string(b,
+		    ((const struct maybe *)at)->n != 0 ? "true" : "false");
 	} else if (f->type == F_MAYBE && !is_empty(f, at)) {
 		buf_printf(b, "\"%lld\"",
 		    (long long)((const struct maybe *)at)->n);

@@ -38,27 +38,6 @@ static bool object_read(struct reader *, const struct shape *, const cJSON *,
 #define FAULT(r, pointer, ...)                                                 \
 	(faults_add((r)->faults, (pointer), __VA_ARGS__), false)
 
-struct json_limits
-json_limits(const struct field *f)
-{
-	static const int64_t most[] = {
-		[F_INT] = NUM_SAFE,
-		[F_STR] = 65535,
-		[F_BOOL] = 1,
-		[F_MAYBE] = NUM_SAFE,
-		[F_WHEN] = 0,
-		[F_JSON] = 100,
-		[F_LIST] = 100,
-		[F_MAP] = 100,
-		[F_BLOB] = 0,
-	};
-
-	return (struct json_limits){
-		.min = f->min,
-		.max = f->max != 0 ? f->max : most[f->type],
-	};
-}
-
 /* Where a member is that the table does not have.  For a very long name, points
  * at the object; a fault that will not be stored needs no pointer. */
 static const char *
@@ -100,8 +79,13 @@ maybe_read(struct reader *r, const struct field *f, const cJSON *value,
 	struct maybe *out = to;
 	int64_t n;
 
-	if (!int_read(r, f, value, pointer, &n))
+	if ((f->flags & FIELD_TRUTH) != 0) {
+		if (!cJSON_IsBool(value))
+			return FAULT(r, pointer, "must be true or false");
+		n = cJSON_IsTrue(value) != 0 ? 1 : 0;
+	} else if (!int_read(r, f, value, pointer, &n)) {
 		return false;
+	}
 	out->n = n;
 	out->set = true;
 	return true;

@@ -51,6 +51,14 @@ same_truth(const struct field *f, const cJSON *value, bool present)
 	    same_number(value, present ? 1 : 0);
 }
 
+static bool
+maybe_same(const struct field *f, const cJSON *value, int64_t present)
+{
+	return (f->flags & FIELD_TRUTH) != 0 ?
+	    same_truth(f, value, present != 0) :
+	    same_number(value, present);
+}
+
 /* One instant can be written in several ways. */
 static bool
 same_time(const cJSON *value, int64_t present)
@@ -152,7 +160,7 @@ json_same(const struct field *f, const cJSON *value, const void *present)
 	case F_BOOL:
 		return same_truth(f, value, *(const bool *)present);
 	case F_MAYBE:
-		return same_number(value, ((const struct maybe *)present)->n);
+		return maybe_same(f, value, ((const struct maybe *)present)->n);
 	case F_WHEN:
 		return same_time(value, ((const struct when *)present)->ms);
 	case F_JSON:

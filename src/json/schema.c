@@ -103,6 +103,27 @@ json_schema_values(struct buf *b, const char *const *values)
 	buf_putc(b, ']');
 }
 
+struct json_limits
+json_limits(const struct field *f)
+{
+	static const int64_t most[] = {
+		[F_INT] = NUM_SAFE,
+		[F_STR] = 65535,
+		[F_BOOL] = 1,
+		[F_MAYBE] = NUM_SAFE,
+		[F_WHEN] = 0,
+		[F_JSON] = 100,
+		[F_LIST] = 100,
+		[F_MAP] = 100,
+		[F_BLOB] = 0,
+	};
+
+	return (struct json_limits){
+		.min = f->min,
+		.max = f->max != 0 ? f->max : most[f->type],
+	};
+}
+
 /* Translates a POSIX class such as "[:space:]" for JSON Schema; advances
  * *ere. */
 static bool
@@ -196,6 +217,10 @@ integer(struct writer *w, const struct field *f)
 {
 	const struct json_limits limits = json_limits(f);
 
+	if ((f->flags & FIELD_TRUTH) != 0) {
+		type(w, f, "boolean");
+		return;
+	}
 	type(w, f, "integer");
 	json_schema_format(w->b, limits.max);
 	if (is_out(w))

@@ -217,7 +217,9 @@ value_write(struct buf *b, const struct field *f, const void *at,
 		    truth[(f->flags & FIELD_NUMBER) != 0][*(const bool *)at]);
 		break;
 	case F_MAYBE:
-		if (maybe->set)
+		if (maybe->set && (f->flags & FIELD_TRUTH) != 0)
+			buf_puts(b, truth[0][maybe->n != 0]);
+		else if (maybe->set)
 			buf_number(b, maybe->n);
 		else
 			buf_puts(b, "null");

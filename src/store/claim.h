@@ -48,6 +48,8 @@ struct claim {
 			    * project's */
 	const char *deploy_key;       /* private half, sealed; NULL = none */
 	const char *deploy_key_print; /* its fingerprint */
+	struct maybe submodules;      /* of the project; not set = as the
+				       * runner's setting */
 	int64_t cache_generation;     /* of its project, at most INT32_MAX */
 	bool notices;                 /* the project has notifiers */
 	struct maybe git_waited;      /* seconds that it has waited for its Git

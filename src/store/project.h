@@ -20,6 +20,8 @@ struct project {
 	const char *extra_env; /* nobody, maintainers, deployers */
 	struct json_text triggers;
 	bool badge; /* the result of the last deployment is public */
+	struct maybe submodules; /* not set = the setting of the runner */
+	bool lfs;                /* the files of Git LFS are wanted */
 	bool valid;
 	struct when created_at;
 	struct when updated_at;

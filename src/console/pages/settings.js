@@ -34,9 +34,14 @@ function generalForm(project) {
 				options: Object.entries(t.project.extraEnvs).map(([value, label]) => ({ value, label })) },
 			{ name: 'badge', label: t.project.badge, type: 'check', value: project.badge ? 'on' : '',
 				hint: t.project.badgeHint(`${location.origin}/api/projects/${project.id}/badge.svg`) },
+			{ name: 'submodules', label: t.project.submodules, type: 'select',
+				value: String(project.submodules ?? ''),
+				options: Object.entries(t.project.submodulesAs).map(([value, label]) => ({ value, label })) },
 		],
 		send: async (values) => {
-			await save({ ...values, badge: values.badge === 'on', description: values.description || null,
+			await save({ ...values, badge: values.badge === 'on',
+				submodules: values.submodules === '' ? null : values.submodules === 'true',
+				description: values.description || null,
 				defaultBranch: values.defaultBranch || null });
 			await names.load();
 			toast(t.saved);

@@ -77,6 +77,8 @@ export const projects = {
 		badge: 'Public badge',
 		/** @param {string} address */
 		badgeHint: (address) => `Anyone can read the result of the last deployment at ${address}`,
+		submodules: 'Submodules',
+		submodulesAs: { '': 'As the runner is set up', true: 'Fetch them', false: 'Leave their directories empty' },
 		extraEnv: 'Who may set variables that no preset names',
 		extraEnvs: { nobody: 'No one', maintainers: 'Maintainers', deployers: 'Deployers' },
 		visit: 'Visit',
