@@ -71,6 +71,33 @@ is(shown(order(@lie)), "required main $second the second commit",
 is(shown(order(pipelineId => $restart, branch => 'main', commitHash => $first, @lie)),
     "required main $first the first commit", 'also without a checkout');
 
+# --- tags
+my $third = $repo->commit('main', { file => "4\n" }, 'the third commit');
+$repo->tag('v2', $second);
+for my $tag (['v1', $second], ['v1', $feature], ['v2', $third], ['v2', '1' x 40]) {
+	is(outcome(order(tag => $tag->[0], commitHash => $tag->[1])), '422 /commitHash',
+	    "a commit that tag $tag->[0] does not have is rejected");
+}
+is(shown(order(tag => 'v2', commitHash => $first, @lie)), "required - $first the first commit",
+    'a commit before a tag is accepted');
+
+# --- a history that is too long to read
+my $tip = $third;
+for my $n (1 .. 310) {
+	chomp($tip = $repo->git('commit-tree', '-p', $tip, '-m', "change $n", "$tip^{tree}"));
+}
+$repo->branch('long', $tip);
+is(shown(order(branch => 'long', commitHash => uc $first, @lie)),
+    "required long $first the first commit", 'a commit far back on a branch is confirmed');
+is(outcome(order(branch => 'long', commitHash => $feature)), '422 /commitHash',
+    'a commit that a long branch does not have is rejected');
+$forge->store->change(sub { $_[0]{no_not} = 1 });
+is(shown(order(branch => 'long', commitHash => $first, @lie)), "required long $first -",
+    'a server that cannot compare does not reject a commit far back');
+is(order(branch => 'long', commitHash => $feature)->{status}, 201,
+    'nor one that is not there: the job decides');
+$forge->store->change(sub { $_[0]{no_not} = 0 });
+
 # --- pushes: whoever knows the secret can sign any message
 $api->put("/api/projects/$project", { triggers => [{ branch => 'main', pipelineId => $pipeline,
 	environmentId => $production }] });

@@ -51,31 +51,90 @@ commit_take(const struct reading *r, struct git_check *c)
 	return false;
 }
 
-/* Looks for the commit on the branch; only a server can say that it is not
- * there. If the head is given, the list is of use only if it begins with it. */
+/* Reads one page of a history; sets *done if the question is answered, or cannot
+ * be. If the head is given, the list is of use only if it begins with it. */
 static const struct err *
-commit_look(struct reading *r, struct git_check *c, const char *head)
+page_look(struct reading *r, struct git_check *c, const char *head, bool *done)
 {
 	const struct git_commit *first;
 	const struct err *e;
+
+	*done = true;
+	if ((e = git_read(r)) != NULL)
+		return e;
+	first = r->list.items;
+	if (r->page.page == 1 && head != NULL &&
+	    (r->list.n == 0 || !str_eq(first->hash, head)))
+		return NULL;
+	if (commit_take(r, c) || !r->is_live)
+		return NULL;
+	if (!r->page.has_more)
+		c->known = c->commit_hash == NULL ? GIT_NO_REF : GIT_ELSEWHERE;
+	else
+		*done = false;
+	return NULL;
+}
+
+static const char *
+lower_copy(struct arena *a, const char *hash)
+{
+	char *out = arena_strdup(a, hash);
+	size_t i;
+
+	for (i = 0; out[i] != '\0'; i++)
+		if (out[i] >= 'A' && out[i] <= 'F')
+			out[i] = (char)(out[i] - 'A' + 'a');
+	return out;
+}
+
+/* Asks the server to compare the commit with the head of a long history. An
+ * error answers nothing: the server may not know the commit. */
+static void
+history_ask(const struct reading *of, struct git_check *c, const char *head)
+{
+	struct reading r = *of;
+	const struct err *e;
+	bool done;
+
+	if (c->commit_hash == NULL || strlen(c->commit_hash) != strlen(head))
+		return;
+	r.what = READ_CONTAINED;
+	r.tip = head;
+	r.hash = lower_copy(of->rq->a, c->commit_hash);
+	e = git_read(&r);
+	if (e == NULL && r.contained == FORGE_OUTSIDE)
+		c->known = GIT_ELSEWHERE;
+	if (e == NULL && r.contained == FORGE_INSIDE) {
+		c->known = GIT_KNOWN;
+		r.what = READ_COMMITS;
+		r.tip = r.hash;
+		r.page = (struct forge_page){ .page = 1, .limit = 1 };
+		e = page_look(&r, c, NULL, &done);
+	}
+	if (e != NULL)
+		log_debug("whether a branch has commit %s: %s", c->commit_hash,
+		    err_words(e));
+}
+
+/* Looks for the commit in the history; only a server can say that it is not
+ * there. */
+static const struct err *
+commit_look(struct reading *r, struct git_check *c, const char *head)
+{
+	const struct err *e;
+	bool done = false;
 
 	r->what = READ_COMMITS;
 	r->is_tip = c->commit_hash == NULL;
 	r->page.limit = r->is_tip ? 1 : CHECK_PAGE;
 	for (r->page.page = 1; r->page.page <= CHECK_PAGES; r->page.page++) {
-		if ((e = git_read(r)) != NULL)
+		if ((e = page_look(r, c, head, &done)) != NULL || done)
 			return e;
-		first = r->list.items;
-		if (r->page.page == 1 && head != NULL &&
-		    (r->list.n == 0 || !str_eq(first->hash, head)))
+		if (r->page.page == 1 && r->list.n > 0)
+			history_ask(r, c,
+			    ((const struct git_commit *)r->list.items)->hash);
+		if (c->known != GIT_UNKNOWN)
 			return NULL;
-		if (commit_take(r, c) || !r->is_live)
-			return NULL;
-		if (!r->page.has_more) {
-			c->known = c->commit_hash == NULL ? GIT_NO_REF :
-							    GIT_ELSEWHERE;
-			return NULL;
-		}
 	}
 	return NULL;
 }
@@ -100,8 +159,9 @@ ref_look(struct reading *r, struct git_check *c)
 		c->known = GIT_KNOWN;
 	if (c->known == GIT_KNOWN && c->commit_hash != NULL)
 		c->commit_hash = head;
-	/* a branch can have the name of the tag */
+	/* without an API, as a branch: it can have the name of the tag */
 	r->branch = c->ref.tag;
+	r->tip = head;
 	return commit_look(r, c, head);
 }
 

@@ -77,9 +77,11 @@ commits_read(struct reading *r, struct forge *forge, const char *token)
 	struct list got;
 	size_t i;
 
-	e = forge_commits(forge, a, token, &r->repo,
-	    r->branch != NULL ? r->branch : r->repo.default_branch, &r->page,
-	    &got);
+	e = r->tip != NULL ?
+	    forge_history(forge, a, token, &r->repo, r->tip, &r->page, &got) :
+	    forge_commits(forge, a, token, &r->repo,
+		r->branch != NULL ? r->branch : r->repo.default_branch,
+		&r->page, &got);
 	if (e != NULL)
 		return e;
 	from = got.items;
@@ -194,6 +196,9 @@ ask(struct forge *forge, struct arena *a, const struct access_token *token,
 		return commits_read(r, forge, token->text);
 	if (r->what == READ_TAGS)
 		return tags_at(r, forge, token->text);
+	if (r->what == READ_CONTAINED)
+		return forge_contains(forge, a, token->text, &r->repo, r->tip,
+		    r->hash, &r->contained);
 	return forge_branches(forge, a, token->text, &r->repo, &r->page,
 	    &r->list);
 }
@@ -526,8 +531,7 @@ git_tip(struct req *rq, int64_t project_id, const struct git_ref *ref,
 	return NULL;
 }
 
-/* --- the repositories of an account */
-
+/* A request for the repositories of an account. */
 struct listing {
 	struct req *rq;
 	const char *search;

@@ -9,21 +9,26 @@
 #include "store/project.h"
 #include "web/req.h"
 
-enum reading_what { READ_BRANCHES, READ_TAGS, READ_COMMITS };
+enum reading_what { READ_BRANCHES, READ_TAGS, READ_COMMITS, READ_CONTAINED };
 
 /* A request and its result. */
 struct reading {
 	struct req *rq;
 	struct project project;
 	enum reading_what what;
-	bool is_tip;             /* only the newest commit, not a stored one */
-	const char *tag;         /* READ_TAGS: only this one; NULL = all */
-	int64_t within;          /* milliseconds; 0 = as long as possible */
-	int64_t until;           /* time_mono_ms */
-	bool is_found;           /* the repository was read */
-	bool is_live;            /* its commits are those of the server */
-	const char *branch;      /* NULL = the repository's default */
-	struct forge_repo known; /* as stored, else by its path */
+	bool is_tip;        /* only the newest commit, not a stored one */
+	const char *tag;    /* READ_TAGS: only this one; NULL = all */
+	int64_t within;     /* milliseconds; 0 = as long as possible */
+	int64_t until;      /* time_mono_ms */
+	bool is_found;      /* the repository was read */
+	bool is_live;       /* its commits are those of the server */
+	const char *branch; /* NULL = the repository's default */
+	/* READ_COMMITS from it on, if the server has an API; READ_CONTAINED: the
+	 * end of the history */
+	const char *tip;
+	const char *hash;              /* READ_CONTAINED: the commit */
+	enum forge_contains contained; /* the result of that */
+	struct forge_repo known;       /* as stored, else by its path */
 	struct forge_repo repo;
 	bool trusted; /* the result may be stored for all users */
 	struct forge_page page;

@@ -193,6 +193,20 @@ MUSTCHECK const struct err *forge_branches(struct forge *, struct arena *,
 MUSTCHECK const struct err *forge_commits(struct forge *, struct arena *,
     const char *access, const struct forge_repo *, const char *branch,
     struct forge_page *, struct list *out);
+/* The same list, from a commit on. */
+MUSTCHECK const struct err *forge_history(struct forge *, struct arena *,
+    const char *access, const struct forge_repo *, const char *hash,
+    struct forge_page *, struct list *out);
+enum forge_contains {
+	FORGE_UNSURE, /* the server does not say */
+	FORGE_INSIDE,
+	FORGE_OUTSIDE
+};
+/* Whether the history of the commit `tip` contains the commit `hash`; both are
+ * whole hashes. */
+MUSTCHECK const struct err *forge_contains(struct forge *, struct arena *,
+    const char *access, const struct forge_repo *, const char *tip,
+    const char *hash, enum forge_contains *out);
 /* Sets a commit status. Success if the server has it already. */
 MUSTCHECK const struct err *forge_status_put(struct forge *, struct arena *,
     const char *access, const struct forge_repo *, const struct forge_status *);

@@ -95,6 +95,11 @@ const struct forge_ops forge_gitea = {
 		/* by its full name: a tag of the same would come before */
 		.commits = "/repos/{path}/commits?sha=refs/heads/{branch}"
 			   "&stat=false&verification=false&files=false",
+		.history = "/repos/{path}/commits?sha={hash}"
+			   "&stat=false&verification=false&files=false",
+		/* its comparison does not say where they part */
+		.beyond = "/repos/{path}/commits?sha={hash}&not={branch}"
+			  "&stat=false&verification=false&files=false",
 		.status = "/repos/{path}/statuses/{hash}",
 		.paging = "/settings/api",
 		.repos = "/repos/search?archived=false&sort=updated&order=desc",

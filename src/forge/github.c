@@ -39,6 +39,11 @@ static const struct json_path commit[] = {
 	JSON_PATH_END,
 };
 
+static const struct json_path base[] = {
+	C(hash, "merge_base_commit.sha", .must = true),
+	JSON_PATH_END,
+};
+
 const struct forge_ops forge_github = {
 	.name = "github",
 	.title = "GitHub",
@@ -59,6 +64,10 @@ const struct forge_ops forge_github = {
 		.repo_by_id = "/repositories/{id}",
 		.branches = "/repos/{path}/branches",
 		.commits = "/repos/{path}/commits?sha={branch}",
+		.history = "/repos/{path}/commits?sha={hash}",
+		/* the first page would list the files */
+		.base = "/repos/{path}/compare/{branch}...{hash}"
+			"?per_page=1&page=2",
 		.status = "/repos/{path}/statuses/{hash}",
 		.repos = "/user/repos?sort=pushed",
 	},
@@ -67,6 +76,7 @@ const struct forge_ops forge_github = {
 		.repo = repo,
 		.branch = branch,
 		.commit = commit,
+		.base = base,
 	},
 	.oauth = {
 		.authorize = "/login/oauth/authorize",

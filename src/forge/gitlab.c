@@ -87,6 +87,10 @@ const struct forge_ops forge_gitlab = {
 		.branch = "/projects/{id}/repository/branches/{branch}",
 		.commits = "/projects/{id}/repository/commits"
 			   "?ref_name={branch}",
+		.history = "/projects/{id}/repository/commits"
+			   "?ref_name={hash}",
+		.base = "/projects/{id}/repository/merge_base"
+			"?refs%5B%5D={branch}&refs%5B%5D={hash}",
 		.status = "/projects/{id}/statuses/{hash}",
 		.repos = "/projects?membership=true&archived=false&simple=true"
 			 "&order_by=last_activity_at&search_namespaces=true",
@@ -97,6 +101,7 @@ const struct forge_ops forge_gitlab = {
 		.repo = repo,
 		.branch = branch,
 		.commit = commit,
+		.base = commit,
 	},
 	.oauth = {
 		.authorize = "/oauth/authorize",

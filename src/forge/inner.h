@@ -21,6 +21,10 @@ struct forge_forms {
 	const char *branch; /* NULL = the request for its commits shows whether
 			     * it exists */
 	const char *commits;
+	const char *history; /* the commit and those before it */
+	const char *base;    /* where two commits part; NULL = see `beyond` */
+	const char *beyond;  /* the commits of one that the other lacks; some
+			      * versions ignore the other */
 	const char *status;
 	const char *paging; /* of the server; NULL = it never limits pages */
 	const char *repos;  /* with a query */
@@ -40,6 +44,7 @@ struct forge_paths {
 	const struct json_path *repo;    /* struct forge_repo */
 	const struct json_path *branch;  /* struct forge_branch */
 	const struct json_path *commit;  /* struct forge_commit */
+	const struct json_path *base;    /* the same, of form.base */
 	const struct json_path *paging;  /* struct forge_paging */
 };
 

@@ -10,7 +10,7 @@ use Exporter 'import';
 use MIME::Base64 qw(decode_base64);
 use Slipway::Forge::State qw(git_out ref_text);
 
-our @EXPORT_OK = qw(branches commits commit_of named tip_of default_branch serve_git);
+our @EXPORT_OK = qw(branches base_of commits commit_of named tip_of default_branch serve_git);
 
 my $zero = '0' x 40;
 
@@ -73,12 +73,21 @@ sub _read_commits {
 	return @commits;
 }
 
-# (total, commits on the page)
+# (total, commits on the page); those of the history of $not are left out
 sub commits {
-	my ($dir, $hash, $skip, $limit) = @_;
-	my $total = git_out($dir, 'rev-list', '--count', $hash);
+	my ($dir, $hash, $skip, $limit, $not) = @_;
+	my @range = ($hash, defined $not ? "^$not" : ());
+	my $total = git_out($dir, 'rev-list', '--count', @range);
 	return (0) if !defined $total;
-	return ($total + 0, _read_commits($dir, "--skip=$skip", "--max-count=$limit", $hash));
+	return ($total + 0, _read_commits($dir, "--skip=$skip", "--max-count=$limit", @range));
+}
+
+# The commit at which two histories part; undef if one of them does not exist.
+sub base_of {
+	my ($dir, @two) = @_;
+	my $hash = git_out($dir, 'merge-base', @two);
+	chomp $hash if defined $hash;
+	return defined $hash && length $hash ? commit_of($dir, $hash) : undef;
 }
 
 sub commit_of {

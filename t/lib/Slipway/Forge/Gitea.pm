@@ -172,7 +172,8 @@ sub commit_list {
 	my ($page, $limit) = $c->page('limit', 30, 50);
 	my $range = $c->{state}{commits_range};
 	$limit = $range if $range && $limit > $range;
-	my ($total, @commits) = commits($dir, $tip, ($page - 1) * $limit, $limit);
+	my $not = $c->{state}{no_not} ? undef : $c->{req}{query}{not};
+	my ($total, @commits) = commits($dir, $tip, ($page - 1) * $limit, $limit, $not);
 	my $pages = int(($total + $limit - 1) / $limit);
 	return [200,
 		{ 'X-Total-Count' => $total, 'X-Page' => $page, 'X-PerPage' => $limit, 'X-Total' => $total,

@@ -88,7 +88,7 @@ sub judge {
 	my @wrong = map { "unknown query parameter $_" } @unknown;
 	push @wrong, "query parameter $_ is no number" for grep { /^(?:page|limit|per_page)$/
 		&& $req->{query}{$_} !~ /^[1-9][0-9]{0,9}$/ } sort keys %{ $req->{query} };
-	push @wrong, "query parameter $_ stands there twice" for @{ $req->{twice} };
+	push @wrong, "query parameter $_ stands there twice" for grep { !/\[\]\z/ } @{ $req->{twice} };
 	push @wrong, 'User-Agent is missing' if !length($h->{'user-agent'} || '');
 	push @wrong, 'Accept takes no JSON' if defined $h->{accept} && $h->{accept} !~ m{[/+]json|\*/\*};
 	push @wrong, $self->{kind}->judge($self) if $self->{kind}->can('judge');
