@@ -369,7 +369,7 @@ if ($have == 0) {
 	my $root = Slipway::Template::room('scm');
 	my $stub = Slipway::Template::room('scm-python');
 	spew("$stub/python3", "#!/bin/sh\n[ \"\$2\" = venv ] || exit 0\nmkdir -p venv/bin\n"
-	    . "printf '#!/bin/sh\\nenv >env\\n' >venv/bin/python\nchmod 755 venv/bin/python\n", 0755);
+	    . "printf '#!/bin/sh\\nenv >env.\$5\\n' >venv/bin/python\nchmod 755 venv/bin/python\n", 0755);
 	local $Slipway::Template::path = "$stub:$Slipway::Template::path";
 	my $scm = Slipway::Template->new('python-venv-systemd', 'pyproject.toml' => "[project]\n");
 	my $git = sub {
@@ -378,10 +378,11 @@ if ($have == 0) {
 		    . " $_[0]");
 		return $status == 0;
 	};
+	my $build = 'wheel'; # the command of pip that builds the project
 	my $versions = sub {
 		my $got = $scm->deploy(DEPLOY_ROOT => $root, SLIPWAY_COMMIT => 'abcdef0123456789', @_);
-		my %env = slurp("$root/releases/$got->{id}/env") =~ /^(\w+)=(.*)$/mg;
-		return join ' ', map { $env{$_} } qw(SETUPTOOLS_SCM_PRETEND_VERSION PBR_VERSION);
+		my %env = slurp("$root/releases/$got->{id}/env.$build") =~ /^(\w+)=(.*)$/mg;
+		return join ' ', map { $env{$_} // '-' } qw(SETUPTOOLS_SCM_PRETEND_VERSION PBR_VERSION);
 	};
 	my $commit = 'git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m x';
 	ok($git->("git init -q . && git add . && $commit"), 'python: a repository is made');
@@ -396,6 +397,14 @@ if ($have == 0) {
 	    'python: the tag that is deployed comes first');
 	is($versions->(PBR_VERSION => '9'), '1.2.10.dev2+gabcdef012 9',
 	    'python: what the deployment sets stays');
+	$build = 'install';
+	is($versions->(), '- -', 'python: other packages are built without the version of the project');
+	for my $case (["six==1.16.0\n", '- -'], ["six\n-e .[test] # itself\n", '2.0 2.0'], [".\n", '2.0 2.0'],
+		["./vendored/six\n", '- -']) {
+		spew($scm->work . '/requirements.txt', $case->[0]);
+		is($versions->(SLIPWAY_TAG => 'v2.0'), $case->[1],
+		    'python: requirements.txt with ' . ($case->[0] =~ s/\n/ /gr));
+	}
 }
 
 # --- node

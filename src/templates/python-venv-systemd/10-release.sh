@@ -34,6 +34,23 @@ scm_version() {
 	fi
 }
 
+# Runs pip with what version tools would read from .git, which the release does not
+# have.  Only the project may see that: the variables count for each package that
+# is built, and a package of another project would get this one's version.
+own_pip() {
+	export SETUPTOOLS_SCM_PRETEND_VERSION=${SETUPTOOLS_SCM_PRETEND_VERSION:-$version}
+	export PBR_VERSION=${PBR_VERSION:-$version}
+	export PDM_BUILD_SCM_VERSION=${PDM_BUILD_SCM_VERSION:-$version}
+	export POETRY_DYNAMIC_VERSIONING_BYPASS=${POETRY_DYNAMIC_VERSIONING_BYPASS:-$version}
+	export UV_DYNAMIC_VERSIONING_BYPASS=${UV_DYNAMIC_VERSIONING_BYPASS:-$version}
+	pip "$@"
+}
+pip() { venv/bin/python -m pip --disable-pip-version-check --no-input "$@"; }
+# Whether requirements.txt installs the project itself, as "." or "-e .[extra]" do.
+names_project() {
+	grep -Eq '^[[:space:]]*((-e|--editable)[[:space:]=]*)?\./?(\[[^]]*\])?[[:space:]]*([;#].*)?$' requirements.txt
+}
+
 . ../common/release-path.sh
 . ../common/reuse-release.sh
 need rsync rsync
@@ -41,21 +58,18 @@ need python3 python3
 python3 -c 'import ensurepip' 2>/dev/null ||
 	die "python3 on the runner has no venv: apt-get install python3-venv"
 [ ! -e venv ] || die "the repository has a venv: remove it, a virtual environment works only where it was made"
-# The release has no .git, so these tools are told what they would read from it.
 version=$(scm_version)
-export SETUPTOOLS_SCM_PRETEND_VERSION=${SETUPTOOLS_SCM_PRETEND_VERSION:-$version}
-export PBR_VERSION=${PBR_VERSION:-$version}
-export PDM_BUILD_SCM_VERSION=${PDM_BUILD_SCM_VERSION:-$version}
-export POETRY_DYNAMIC_VERSIONING_BYPASS=${POETRY_DYNAMIC_VERSIONING_BYPASS:-$version}
-export UV_DYNAMIC_VERSIONING_BYPASS=${UV_DYNAMIC_VERSIONING_BYPASS:-$version}
 . ../common/make-release.sh
 python3 -m venv venv
-if [ -f requirements.txt ]; then
-	venv/bin/python -m pip install --disable-pip-version-check --no-input -r requirements.txt
+if [ -f requirements.txt ] && names_project; then
+	(own_pip install -r requirements.txt)
+elif [ -f requirements.txt ]; then
+	pip install -r requirements.txt
 elif [ -f pyproject.toml ]; then
-	venv/bin/python -m pip install --disable-pip-version-check --no-input .
+	(own_pip wheel --no-deps --wheel-dir "$HOME/wheel" .)
+	pip install "$HOME"/wheel/*.whl
 else
 	echo "neither requirements.txt nor pyproject.toml: no packages to install"
 fi
-venv/bin/python -m pip check
+pip check
 venv/bin/python --version
