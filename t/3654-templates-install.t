@@ -32,6 +32,12 @@ ok(!-e "$dest/app.new", 'binary: undoing a deployment leaves no temporary file')
 is(slurp("$room/restart"), "$got->{id}\n", 'binary: undoing a deployment triggers a restart');
 ok($bin->deploy(%env)->{ok}, 'binary: the next deployment succeeds');
 like(scalar run_out("$dest/app"), qr/version 2/, 'binary: the next deployment installs its file');
+mkdir "$dest/app.new" or die "app.new: $!";
+$got = $bin->deploy(%env);
+is($got->{failed}, 'Install', 'binary: the step Install fails if it cannot write');
+like(scalar run_out("$dest/app.previous"), qr/version 1/,
+    'binary: a file that cannot be written keeps the previous one');
+rmdir "$dest/app.new" or die "app.new: $!";
 $bin->checkout(Makefile => $make, 'app.in' => "#!/bin/sh\nexit 1\n");
 $got = $bin->deploy(%env);
 is($got->{failed}, 'Build', 'binary: the step Build fails if a test fails');

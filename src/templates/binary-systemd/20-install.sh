@@ -14,12 +14,12 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: ${BINARY:?} would become $TARGET"
 	exit 0
 fi
-# What a failed deployment restores.
+install -m 755 -T -- "./${BINARY:?}" "$TARGET.new"
+[ ! -e "$TARGET" ] || cp -p -- "$TARGET" "$TARGET.former"
+# .previous changes only when nothing is left that needs room on the disk; a failed
+# deployment restores it from .before.
 [ ! -e "$TARGET.previous" ] || mv -T -- "$TARGET.previous" "$TARGET.before"
-if [ -e "$TARGET" ]; then
-	cp -p -- "$TARGET" "$TARGET.previous"
-fi
-install -m 755 -- "./${BINARY:?}" "$TARGET.new"
+[ ! -e "$TARGET.former" ] || mv -T -- "$TARGET.former" "$TARGET.previous"
 mv -T -- "$TARGET.new" "$TARGET"
 printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$TARGET.deployment"
 ls -l -- "$TARGET"

@@ -11,7 +11,7 @@ umask 022
 
 . ../common/target.sh
 [ "${DRY_RUN:-no}" != yes ] || exit 0
-rm -f -- "$TARGET.new"
+rm -f -- "$TARGET.new" "$TARGET.former"
 if [ "$(cat -- "$TARGET.deployment" 2>/dev/null)" != "${SLIPWAY_DEPLOYMENT_ID:?}" ]; then
 	echo "nothing was installed"
 	exit 0
