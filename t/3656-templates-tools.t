@@ -175,6 +175,12 @@ if ($tools) {
 	$got = $php->deploy(DEPLOY_ROOT => $root);
 	is($got->{failed}, 'Parse', 'php: one bad file among others is found');
 	like($got->{log}, qr{src/bad\.php(?: on line|:)}, 'php: its name is shown');
+	$php->checkout(%php, 'src/bad.php' => "<?php class A { function f() {} function f() {} }\n");
+	is($php->deploy(DEPLOY_ROOT => $root)->{failed}, 'Parse',
+	    'php: a file that parses but does not compile is found');
+	$php->checkout(%php, map { ("src/$_.php" => "<?php function f() {}\n") } qw(a b));
+	$got = $php->deploy(DEPLOY_ROOT => $root);
+	ok($got->{ok}, 'php: two files may declare the same function') or diag($got->{log});
 } else {
 	ok(!$got->{ok}, 'php: a deployment without its tools fails');
 	like($got->{log}, qr/is not installed on the runner: apt-get install (?:php-cli|composer)/,
