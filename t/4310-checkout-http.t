@@ -162,6 +162,20 @@ $job = deploy(repository => "$base/private/super", credential => "oauth2\n$secre
     uid => $job->{uid}, workspace => $job->{workspace}, steps => ['cat s/file']);
 like(job_log($job), qr/^one$/m, 'a submodule is checked out again');
 
+# --- submodules without the credential
+requests();
+$job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret", submodules => 2,
+    steps => ['cat s/file']);
+is(scalar job_end($job), 'failed checkout_failed', 'a private submodule needs a credential');
+like(job_log($job), qr/^==> submodules are fetched without the service's credentials$/m, 'the log says why');
+unlike(requests(), qr{/private/repo\S* oauth2}, 'the server gets none for it');
+run_cmd('sh', '-ec',
+    "cd '$root/super'; printf '[submodule \"s\"]\n\tpath = s\n\turl = $base/open/repo\n' >.gitmodules; "
+    . "git add .gitmodules; git commit -qm open");
+$job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret", submodules => 2,
+    steps => ['cat s/file']);
+is(scalar job_end($job), 'success -', 'a public submodule needs no credential') or diag(job_log($job));
+
 # --- askpass alone
 sub ask {
 	my ($question, $env, $content) = @_;

@@ -19,7 +19,7 @@ $forge->user($_, { id => $number++ }) for qw(ann eve bot);
 my $service = $forge->token('bot');
 my $ssh_key = spew(tempdir() . '/ssh-key', "no key\n", 0600);
 my $conf = $forge->conf(token => $service, ssh_key_file => $ssh_key);
-my $all = Slipway::Whole->start(api => $conf, runner => "${conf}[runner]\nslots = 4\n");
+my $all = Slipway::Whole->start(api => $conf, runner => "${conf}[runner]\nslots = 4\nsubmodules = yes\n");
 my ($api, $db, $runner) = ($all->api, $all->db, $all->runner);
 
 sub repo {
@@ -166,6 +166,21 @@ denied(manual(max => $p, $l), qr/user who set the project's repository cannot re
     'a deployment over SSH by a user without an account');
 $got = $all->wait(manual(ann => $p, $l));
 like($got->{detail}, qr/connect to host localhost port 1/, 'a deployment by ann over SSH is tried');
+
+# --- submodules, which the repository names
+my $lib = repo('eve/lib', 'eve');
+$lib->git('update-index', '--add', '--cacheinfo', '160000,' . $secret->tip('main') . ',lib');
+$lib->commit('main', { '.gitmodules' => "[submodule \"lib\"]\n\tpath = lib\n\turl = "
+	. $secret->clone_url . "\n" }, 'a submodule');
+($p, $l) = project(eve => $lib->clone_url);
+my $id = manual(eve => $p, $l);
+is($all->wait($id)->{reason}, 'checkout_failed', 'a submodule that eve may not read fails');
+passwords();
+$id = manual(max => $p, $l);
+is($all->wait($id)->{reason}, 'checkout_failed', 'the token of the service reads no submodule');
+like($all->log($id), qr/submodules are fetched without the service's credentials/, 'the log says so');
+is($forge->passwords(qr{^/team/secret\.git/}), '', 'git sends no token for the submodule');
+unlike($all->log($id), qr/secret of team/, 'none of its files is read');
 
 # --- users without an account at the Git server
 $got = $api->put("/api/projects/$p", { repository => $secret->clone_url }, $as{vic});

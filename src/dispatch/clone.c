@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "access/access.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -213,10 +214,14 @@ clone_begin(const struct dispatch *d, struct clone *c,
 	bool known, has_service;
 
 	c->has_commit = claim->commit_hash != NULL && claim->head_only == 0;
+	c->has_submodules = claim->submodules.set ?
+	    claim->submodules.n != 0 :
+	    d->settings.runner.submodules;
 	if (!clone_is_needed(claim)) {
 		address_set(c, claim->repository, strlen(claim->repository));
 		return;
 	}
+	c->is_service = clone_has_service_key(d, claim);
 	address = address_known(d, c, claim);
 	known = remote_is_known(d->forge, d->a, address);
 	/* the access of those on whose behalf it is fetched must be confirmed */
@@ -232,6 +237,7 @@ clone_begin(const struct dispatch *d, struct clone *c,
 	has_service = !claim->read_by.set && !claim->set_by.set &&
 	    clone_credential(d->forge, d->a, address,
 		d->settings.gitserver.token, &c->credential);
+	c->is_service = c->is_service || has_service;
 	if (known || claim->read_by.set)
 		finder_start(d, c, claim, name);
 	else if (!has_service)
@@ -295,7 +301,7 @@ answer_take(const struct dispatch *d, struct clone *c, const char *name)
 	const int status = WIFEXITED(c->status) ? WEXITSTATUS(c->status) :
 						  FOUND_LATE;
 	const enum found how = (enum found)(
-	    status & ~(FOUND_STOP | FOUND_AWAY));
+	    status & ~(FOUND_STOP | FOUND_AWAY | FOUND_SERVICE));
 	char text[4096];
 	struct buf fresh;
 	ssize_t got;
@@ -310,6 +316,7 @@ answer_take(const struct dispatch *d, struct clone *c, const char *name)
 		answer_read(c, &fresh, how, name);
 	note_set(d, c, how);
 	c->is_away = (status & FOUND_AWAY) != 0;
+	c->is_service = c->is_service || (status & FOUND_SERVICE) != 0;
 	if (c->is_away && how == FOUND_SILENT)
 		c->silent = c->note;
 	if (how == FOUND_LATE)

@@ -33,6 +33,9 @@ struct clone {
 	struct buf cause;      /* why a request failed, "" = unknown */
 	struct buf unsure;     /* the text of a rejection */
 	bool has_commit;       /* the deployment names one */
+	bool has_submodules;   /* they are wanted */
+	bool is_service;       /* the credential or the key is the service's,
+				* which must not read what users name */
 	bool is_bound;         /* it is cloned only if the server confirms the
 				* stored number */
 	pid_t finder;          /* 0 = none, or it has ended */

@@ -407,5 +407,6 @@ clone_find(const struct dispatch *d, const struct claim *claim)
 	if (e != NULL)
 		log_err(e, "the token of the user who deploys");
 	_exit((int)how | (f.stop ? FOUND_STOP : 0) |
-	    (f.is_away ? FOUND_AWAY : 0));
+	    (f.is_away ? FOUND_AWAY : 0) |
+	    (f.token.as == ACCESS_SERVICE ? FOUND_SERVICE : 0));
 }

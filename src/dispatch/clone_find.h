@@ -45,6 +45,8 @@ enum found {
 /* Another one: the server does not respond, so the result may be another later.
  */
 #define FOUND_AWAY 0x20
+/* Another one: the token is that of the service. */
+#define FOUND_SERVICE 0x10
 
 /* Whether the project's own key opens the repository, over SSH. */
 bool clone_has_deploy_key(const struct claim *);

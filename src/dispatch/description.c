@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "access/access.h"
 #include "core/address.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -250,10 +251,6 @@ description_write(const struct dispatch *d, const struct claim *c,
 		1 :
 		0);
 	put_number(out, R_ALLOW_LOCAL, s->gitserver.allow_local ? 1 : 0);
-	put_number(out, R_SUBMODULES,
-	    c->submodules.set ? c->submodules.n :
-		r->submodules ? 1 :
-				0);
 	return buf_check(out);
 }
 
@@ -284,8 +281,22 @@ description_limit(const struct settings_runner *r, const struct claim *c)
 	return limit;
 }
 
+/* A submodule is what the repository names, so the Git server showed it to
+ * nobody: where users have rights there, the service's credentials do not read
+ * it. */
+static enum spool_submodules
+submodules_of(const struct dispatch *d, const struct clone *clone)
+{
+	if (!clone->has_submodules)
+		return SUBMODULES_NONE;
+	return clone->is_service && access_is_personal(d->forge) ?
+	    SUBMODULES_PUBLIC :
+	    SUBMODULES_FETCHED;
+}
+
 const struct err *
-description_end(struct buf *out, const struct clone *clone)
+description_end(const struct dispatch *d, struct buf *out,
+    const struct clone *clone)
 {
 	put(out, R_REPOSITORY, clone->address.data);
 	if (clone->credential.len > 0)
@@ -295,6 +306,7 @@ description_end(struct buf *out, const struct clone *clone)
 	put(out, R_OFFLINE, clone->offline);
 	put(out, R_SILENT, clone->silent);
 	put_number(out, R_GIT_KNOWN, clone->is_bound ? 1 : 0);
+	put_number(out, R_SUBMODULES, submodules_of(d, clone));
 	put(out, R_JOB_END, "");
 	return buf_check(out);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Brings the files of a workspace to a commit. */
 #include "job/checkout.h"
+#include "spool/spool.h"
 
 #define OUTPUT_MAX ((size_t)1 << 20)
 #define DIRS_MAX ((size_t)64 << 20)
@@ -93,7 +94,11 @@ submodules(struct git *g)
 		"update", "--init", "--recursive", "--force", "--checkout",
 		NULL };
 
-	return git_run(g, NULL, args);
+	if (g->job->spec.submodules == SUBMODULES_FETCHED)
+		return git_run(g, NULL, args);
+	job_log_say(&g->job->log,
+	    "==> submodules are fetched without the service's credentials");
+	return git_run_public(g, args);
 }
 
 /* First removes files that do not belong there, then writes those that differ.
@@ -114,5 +119,6 @@ files_checkout(struct git *g, const char *hash, enum files_before before)
 	if (keeps(g) && before == FILES_UNKNOWN &&
 	    ((e = clean(g)) != NULL || !git_done(g)))
 		return e;
-	return g->job->spec.submodules == 0 ? NULL : submodules(g);
+	return g->job->spec.submodules == SUBMODULES_NONE ? NULL :
+							    submodules(g);
 }

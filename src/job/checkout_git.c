@@ -287,6 +287,22 @@ git_run(struct git *g, struct buf *capture, const char *const *args)
 }
 
 const struct err *
+git_run_public(struct git *g, const char *const *args)
+{
+	struct git public = *g;
+	const struct err *e;
+
+	/* the configuration file is used, and ssh(1), which could find the key,
+	 * is not run */
+	public.credential = -1;
+	public.env = environment(g->job, g->job->place.home, "", -1);
+	set(&public, "core.sshCommand=false");
+	e = git_run(&public, NULL, args);
+	g->end = public.end;
+	return e;
+}
+
+const struct err *
 git_call(struct git *g, run_call *what, void *arg, const char **out)
 {
 	const struct run run = { .call = what,

@@ -83,9 +83,17 @@
 	X(PATH, "path")                                                        \
 	X(ALLOW_HTTP, "allow-http") /* 1 or 0, like the next two */            \
 	X(ALLOW_LOCAL, "allow-local")                                          \
+	/* enum spool_submodules, as a number */                               \
 	X(SUBMODULES, "submodules")                                            \
 	X(CHECKOUT, "checkout") /* fresh (default), keep, none */              \
 	X(JOB_END, "end")
+
+/* What becomes of submodules. */
+enum spool_submodules {
+	SUBMODULES_NONE,
+	SUBMODULES_FETCHED,
+	SUBMODULES_PUBLIC, /* fetched without the credential and the key */
+};
 
 /* Records of a result.  Times are milliseconds since 1970 UTC. */
 #define SPOOL_RESULT_RECORDS(X)                                                    \
