@@ -113,7 +113,8 @@ is($plain->deploy->{failed}, 'Test', 'git clone: the step Test fails if a test f
 	my $mixed = Slipway::Template->new('git-clone-pipeline', 'package.json' => '{}',
 	    Makefile => "all:\n\techo make >>calls\ntest:\n\techo make test >>calls\n",
 	    'build.sh' => "echo build.sh >>calls\n",
-	        'vendor/bin/phpunit' => "#!/bin/sh\necho phpunit >>calls\n");
+	    'vendor/bin/phpunit' => "#!/bin/sh\necho phpunit >>calls\n",
+	    'tests/AppTest.php' => "<?php\n", '.venv/bin/python' => "#!/bin/sh\nexit 5\n");
 	run_cmd({ $mixed->as_job, cwd => $mixed->work }, 'sh', '-c', 'HOME=/nonexistent; export HOME;'
 	    . ' git init -q . && git add .'
 	    . ' && git -c user.name=a -c user.email=a@example.org commit -qm first');
@@ -121,7 +122,7 @@ is($plain->deploy->{failed}, 'Test', 'git clone: the step Test fails if a test f
 	ok($got->{ok}, 'git clone: a project of several kinds is built') or diag($got->{log});
 	is(slurp($mixed->work . '/calls') =~ s/\n/,/gr,
 	    'npm install,npm test,make test,phpunit,npm run,make,build.sh,',
-	    'git clone: all tests and builds that apply run');
+	    'git clone: all tests and builds that apply run, and Python looks for none in those of PHP');
 }
 
 # --- wordpress

@@ -23,7 +23,8 @@ if [ -x vendor/bin/phpunit ]; then
 	vendor/bin/phpunit
 	tested=yes
 fi
-if [ -d tests ] && [ -x .venv/bin/python ]; then
+# The directory tests may be that of another language.
+if [ -x .venv/bin/python ] && [ -d tests ] && [ -n "$(find tests -name '*test*.py' -print -quit)" ]; then
 	if .venv/bin/python -c 'import pytest' 2>/dev/null; then
 		.venv/bin/python -m pytest tests
 	else
