@@ -52,6 +52,13 @@ is(end($id), 'success', 'a deployment without an environment succeeds');
 becomes($hash[2], 'slipway/Deploy', "success The deployment succeeded. $id",
     "without an environment, the pipeline is the place; the link leads to the console's page");
 
+my $warned = $all->pipeline($project, { pipeline => { name => 'Warned' } }, 'true',
+	{ script => 'exit 1', mayFail => \1 });
+$id = deploy(branch => 'main', pipelineId => $warned);
+is(end($id), 'success', 'a deployment of which a step fails that may fail succeeds');
+becomes($hash[2], 'slipway/Warned', "success The deployment succeeded with warnings. $id",
+    'the status names the warnings');
+
 # --- environments
 my %env = map { $_ => $all->make('/api/environments', { projectId => $project, name => $_ })->{id} }
     qw(production staging);

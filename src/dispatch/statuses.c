@@ -70,6 +70,8 @@ status_fill(struct reporter *x)
 	const enum commit_state state = state_of(&r->shown);
 	const char *says = state_describe(state, state_reason(r->shown.reason));
 
+	if (state == COMMIT_SUCCESS && r->shown.is_warned)
+		says = "The deployment succeeded with warnings.";
 	if (state == COMMIT_SKIPPED)
 		says = arena_printf(x->a, "Not deployed. %s", says);
 	if (r->environment_name != NULL)

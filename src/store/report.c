@@ -147,13 +147,14 @@ static const struct stmt load = {
 	" AND t.started_at IS NOT NULL))"
 #define W(m) FIELD(struct report_shown, m, 0, .doc = NULL)
 static const struct field shown_row[] = { W(deployment_id), W(wanted),
-	W(reason), W(is_skipped), W(needs_approval), FIELD_END };
+	W(reason), W(is_skipped), W(needs_approval), W(is_warned), FIELD_END };
 static const struct stmt shown = {
 	.name = "report_shown",
 	.sql = "SELECT x.id AS deployment_id, y.wanted, x.reason,"
 	       " " SKIPPED " AS is_skipped,"
 	       " (y.wanted = 'pending'"
-	       " AND COALESCE(x.approval, '') = 'required') AS needs_approval"
+	       " AND COALESCE(x.approval, '') = 'required') AS needs_approval,"
+	       " x.warnings > 0 AS is_warned"
 	       " FROM deployment d JOIN deployment x ON " SAME_STATUS
 	       " JOIN commit_status y ON y.deployment_id = x.id"
 	       " WHERE d.id = ? ORDER BY is_skipped, x.id DESC LIMIT 1",

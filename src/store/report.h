@@ -20,6 +20,7 @@ struct report_shown {
 	const char *reason;
 	bool is_skipped; /* no step of it began: nothing was deployed */
 	bool needs_approval;
+	bool is_warned; /* it succeeded with warnings */
 };
 
 /* A due report and the content of its status. */
