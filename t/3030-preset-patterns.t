@@ -73,6 +73,34 @@ like(fault($got), qr{/envVars/WORD1: must match the pattern}, 'the first one is 
 like(fault($got), qr{/envVars/WORD7: takes too long to match the pattern.*: shorten the value},
     'the last one takes too long, and the error gives advice');
 
+# --- an import has many parts, each with values of its own
+$used = cpu_time($api->workers);
+$got = $api->post('/api/projects/import', { document => { name => 'many', projectDir => 'many',
+	repository => 'https://git.example.org/o/many.git',
+	envPresets => [ map { { key => $_, label => 'L', type => 'input',
+		pattern => '(a|b)*a(a|b){240}c?' } } @keys[0 .. 1] ],
+	pipelines => [ { name => 'l', steps => [ { name => 's', script => 'true' } ] } ],
+	schedules => [ map { { name => "s$_", pipeline => 'l', cron => '@daily',
+		envVars => { map { $_ => 'a' x 16_000 } @keys[0 .. 1] } } } 1 .. 40 ] } });
+is($got->{status}, 422, 'an import with long values in many schedules is rejected') or diag($got->{body});
+like(fault($got), qr{/schedules/\d+: cannot be checked: .* take too long}, 'the error says why');
+cmp_ok(cpu_time($api->workers) - $used, '<', 5, 'its parts share the time for patterns');
+
+# --- a retry checks the values again
+my @many = map { "WORD$_" } 1 .. 30;
+$api->put("/api/projects/$project", { envPresets => [ map { { key => $_, label => 'L', type => 'input' } }
+    @many ] });
+$got = $api->as('deployer')->post('/api/deployments', { projectId => $project,
+    envVars => { map { $_ => 'a' x 16_000 } @many } });
+is($got->{status}, 201, 'long values are accepted without patterns') or diag($got->{body});
+$api->put("/api/projects/$project", { envPresets => [ map { { key => $_, label => 'L', type => 'input',
+	pattern => '(a|b)*a(a|b){240}c?' } } @many ] });
+$api->post("/api/deployments/$got->{json}{id}/cancel");
+$used = cpu_time($api->workers);
+$got = $api->as('deployer')->post("/api/deployments/$got->{json}{id}/retry");
+is($got->{status}, 403, 'a deployer does not repeat values that the patterns do not decide');
+cmp_ok(cpu_time($api->workers) - $used, '<', 1.5, 'its values share the time for patterns');
+
 # --- characters, not bytes
 $api->put("/api/projects/$project", presets(pattern => "[[:upper:]]?[a-z\x{e4}\x{f6}\x{fc}]{1,4}"));
 for my $case ([ 201, "\x{fc}ber" ], [ 201, "\x{e4}\x{f6}\x{fc}\x{fc}" ],

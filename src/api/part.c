@@ -10,6 +10,8 @@
 #include "web/answer.h"
 #include "web/route.h"
 
+#define MATCHED_MAX ((size_t)200000000) /* about a second */
+
 const char *
 part_pointer(const struct import *im, const char *list, size_t index)
 {
@@ -119,6 +121,13 @@ part_send(struct part *p, const char *operation, const struct shape *shape,
 	const struct err *e;
 	struct buf body;
 
+	if (p->im->matched > MATCHED_MAX) {
+		faults_add(&p->im->rq->faults, p->at,
+		    "cannot be checked: the values of earlier parts take too "
+		    "long to match the patterns of the presets: shorten the "
+		    "values, or simplify the patterns");
+		return NULL;
+	}
 	arena_clear(p->im->scratch);
 	sub.a = p->im->scratch;
 	sub.route = route_of(operation);
@@ -133,6 +142,7 @@ part_send(struct part *p, const char *operation, const struct shape *shape,
 		json_write_input(&body, shape, sub.route->mode, item);
 	if ((e = buf_check(&body)) == NULL)
 		e = route_call(&sub, body.data, body.len);
+	p->im->matched += sub.faults.work;
 	if (e == NULL && id == 0)
 		p->id = id_created(&sub.answer);
 	if (e == NULL && sub.route->mode == JSON_UPDATE)

@@ -43,6 +43,7 @@ struct import {
 	int64_t project_id;
 	bool is_new;
 	bool is_done;
+	size_t matched; /* work of patterns, as in struct faults */
 	struct import_result result;
 };
 

@@ -177,24 +177,28 @@ is_of_base(const struct env_var *v, const struct pair *shown,
 	    str_eq(v->value, shown->value);
 }
 
-/* Whether the preset rejects the value; of a secret nothing is known. */
+/* Whether the preset rejects the value; of a secret nothing is known.  All values
+ * of a deployment share the work of patterns. */
 static bool
-is_rejected(struct arena *a, const struct preset *p, const char *value)
+is_rejected(struct faults *faults, const struct preset *p, const char *value)
 {
 	struct faults found;
 
-	faults_init(&found, a);
+	faults_init(&found, faults->a);
+	found.work = faults->work;
 	if (value != NULL)
 		preset_check_value(p, value, "", &found);
+	faults->work = found.work;
 	return found.n > 0;
 }
 
 /* Why a deployer may not set the variable to that value now, after "sets"; NULL
  * if the deployer may. */
 static const char *
-pair_fault(struct arena *a, const struct project *p, const struct list *presets,
-    const struct pair *pair)
+pair_fault(const struct deploy *deploy, const struct project *p,
+    const struct list *presets, const struct pair *pair)
 {
+	struct arena *a = deploy->a;
 	const struct preset *preset = preset_find(presets, pair->key);
 
 	if (preset == NULL &&
@@ -203,7 +207,7 @@ pair_fault(struct arena *a, const struct project *p, const struct list *presets,
 		return arena_printf(a,
 		    "%.128s, which the project's envPresets do not name",
 		    pair->key);
-	if (preset != NULL && is_rejected(a, preset, pair->value))
+	if (preset != NULL && is_rejected(deploy->faults, preset, pair->value))
 		return arena_printf(a,
 		    "%.128s to a value that the project's envPresets no longer "
 		    "accept",
@@ -267,8 +271,8 @@ variables_repeat(const struct deploy *deploy, const struct project *p,
 	for (i = 0; i < open.n; i++) {
 		v = var_of(base, open.items[i].key);
 		if (is_of_base(v, &open.items[i], &sealed) ||
-		    (*out = pair_fault(deploy->a, p, &presets,
-			 &open.items[i])) == NULL)
+		    (*out = pair_fault(deploy, p, &presets, &open.items[i])) ==
+			NULL)
 			continue;
 		if (v == NULL || v->sealed.text == NULL)
 			return NULL;
