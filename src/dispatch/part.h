@@ -32,6 +32,7 @@
 	X(wipes)							\
 	X(statuses)							\
 	X(notices)							\
+	X(prompts)							\
 	X(mails)							\
 	X(rechecks)							\
 	X(schedules)

@@ -107,6 +107,10 @@ struct notice_claims {
  * their last message, then of new ones, then of those that failed. */
 MUSTCHECK const struct err *notice_claim_some(struct db *, struct arena *,
     struct notice_claims *);
+/* Claims a few that stand apart, by their project, their host or their time, and
+ * says whether any is due.  `failing_max` is not used.  It reads all that are due. */
+MUSTCHECK const struct err *notice_claim_spread(struct db *, struct arena *,
+    struct notice_claims *, bool *is_due);
 /* Reads a claimed one. */
 MUSTCHECK const struct err *notice_load(struct db *, struct arena *, int64_t id,
     struct notice *out);
@@ -132,6 +136,9 @@ MUSTCHECK const struct err *notice_due_mail(struct db *, int64_t max,
     int64_t *out);
 MUSTCHECK const struct err *notice_due_other(struct db *, int64_t max,
     int64_t *out);
+/* The same, until one has been due for `ms`. */
+MUSTCHECK const struct err *notice_due_since(struct db *, int64_t ms,
+    int64_t max, int64_t *out);
 /* Deletes delivered notices that are older than `days`, some hundreds per call;
  * writes nothing if there are none. */
 MUSTCHECK const struct err *notice_tidy(struct db *, struct arena *,

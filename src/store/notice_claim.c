@@ -58,9 +58,36 @@ enum rank { RANK_DELIVERED, RANK_NEW, RANK_FAILED, RANK__MAX };
 	" MAX(" RANK ") AS `rank`"					\
 	WITH_NOTIFIER "m.next_at <= NOW(3) AND " of " AND " FREE	\
 	" GROUP BY m.notifier_id ORDER BY `rank`, MIN(m.next_at), id"
+/* The first few of each rank: those that stand apart from the others by their
+ * project, by their host, or by both and their time.  In each, they count from
+ * both ends, so that a receiver is not behind thousands that are alike. */
+#define END_OF(what, order)						\
+	"ROW_NUMBER() OVER (PARTITION BY f.`rank`" what			\
+	" ORDER BY f.due" order ", f.id" order ")"
+#define NEAR_IN(what)							\
+	"LEAST(" END_OF(what, "") ", " END_OF(what, " DESC") ")"
+#define PLACE_BY(what)							\
+	"ROW_NUMBER() OVER (PARTITION BY d.`rank` ORDER BY " what	\
+	" d.in_project * d.in_host * d.in_time, d.id DESC)"
+#define SPREAD(of)							\
+	"SELECT s.id, s.notifier_id, s.`rank` FROM"			\
+	" (SELECT d.id, d.notifier_id, d.`rank`, LEAST("		\
+	PLACE_BY("d.in_project,") ", " PLACE_BY("d.in_host,") ", "	\
+	PLACE_BY("") ") AS place FROM"					\
+	" (SELECT f.id, f.notifier_id, f.`rank`, "			\
+	NEAR_IN(", f.project_id") " AS in_project, "			\
+	NEAR_IN(", f.host") " AS in_host, " NEAR_IN("") " AS in_time"	\
+	" FROM (SELECT MIN(m.id) AS id, m.notifier_id,"			\
+	" MAX(" RANK ") AS `rank`, MIN(m.next_at) AS due,"		\
+	" MAX(m.project_id) AS project_id,"				\
+	" MAX(CRC32(SUBSTRING_INDEX(n.target, '/', 3))) AS host"	\
+	WITH_NOTIFIER "m.next_at <= NOW(3) AND " of " AND " FREE	\
+	" GROUP BY m.notifier_id) f) d) s"				\
+	" WHERE s.`rank` < 2 OR s.place = 1"				\
+	" ORDER BY s.place, s.`rank`, s.id DESC"
 #define DUE(of)								\
-	"SELECT GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(3),"		\
-	" m.next_at) DIV 1000) AS n" WITH_NOTIFIER			\
+	"SELECT TIMESTAMPDIFF(MICROSECOND, NOW(3),"			\
+	" m.next_at) DIV 1000 AS n" WITH_NOTIFIER			\
 	"m.next_at IS NOT NULL AND " of " AND " FREE			\
 	" ORDER BY m.next_at LIMIT 1"
 /* clang-format on */
@@ -73,6 +100,12 @@ static const struct stmt mails = {
 static const struct stmt others = {
 	.name = "notice_others",
 	.sql = CANDIDATES("NOT " IS_MAIL) " LIMIT 1024",
+	.row = candidate_row,
+	.rowsize = sizeof(struct candidate),
+};
+static const struct stmt spread = {
+	.name = "notice_spread",
+	.sql = SPREAD("NOT " IS_MAIL) " LIMIT 12",
 	.row = candidate_row,
 	.rowsize = sizeof(struct candidate),
 };
@@ -192,6 +225,7 @@ static const struct stmt load = {
 static const struct stmt *const notice_claim_stmts[] = {
 	&mails,
 	&others,
+	&spread,
 	&due_mail,
 	&due_other,
 	&take,
@@ -353,6 +387,23 @@ notice_claim_some(struct db *db, struct arena *a, struct notice_claims *claims)
 }
 
 const struct err *
+notice_claim_spread(struct db *db, struct arena *a,
+    struct notice_claims *claims, bool *is_due)
+{
+	struct taking_some t = { .a = a, .claims = claims };
+	const struct err *e;
+	struct list list;
+
+	claims->n = 0;
+	*is_due = false;
+	if ((e = db_rows(db, a, &spread, NULL, &list)) != NULL)
+		return e;
+	*is_due = list.n > 0;
+	some_choose(&t, list.items, list.n, claims->max);
+	return t.n == 0 ? NULL : db_transaction(db, some_body, &t);
+}
+
+const struct err *
 notice_load(struct db *db, struct arena *a, int64_t id, struct notice *out)
 {
 	const struct claim_args args = { .id = id };
@@ -361,7 +412,8 @@ notice_load(struct db *db, struct arena *a, int64_t id, struct notice *out)
 }
 
 static const struct err *
-due_read(struct db *db, const struct stmt *how, int64_t max, int64_t *out)
+due_read(struct db *db, const struct stmt *how, int64_t ms, int64_t max,
+    int64_t *out)
 {
 	struct arena *a = arena_open(SMALL_ARENA);
 	const struct err *e;
@@ -372,19 +424,25 @@ due_read(struct db *db, const struct stmt *how, int64_t max, int64_t *out)
 	arena_close(a);
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return NULL;
-	if (e == NULL && found.n < max)
-		*out = found.n;
+	if (e == NULL && found.n + ms < max)
+		*out = found.n + ms > 0 ? found.n + ms : 0;
 	return e;
 }
 
 const struct err *
 notice_due_mail(struct db *db, int64_t max, int64_t *out)
 {
-	return due_read(db, &due_mail, max, out);
+	return due_read(db, &due_mail, 0, max, out);
 }
 
 const struct err *
 notice_due_other(struct db *db, int64_t max, int64_t *out)
 {
-	return due_read(db, &due_other, max, out);
+	return due_read(db, &due_other, 0, max, out);
+}
+
+const struct err *
+notice_due_since(struct db *db, int64_t ms, int64_t max, int64_t *out)
+{
+	return due_read(db, &due_other, ms, max, out);
 }
