@@ -19,6 +19,7 @@ notices_is_enabled(const struct dispatch *d)
 static const struct sender_kind notices = {
 	.what = "notifiers",
 	.children = SENDER_CHILDREN,
+	.drains = true,
 	.is_enabled = notices_is_enabled,
 	.due = notice_due_other,
 	.send = notices_send,

@@ -33,6 +33,7 @@ prompts_is_enabled(const struct dispatch *d)
 static const struct sender_kind prompts = {
 	.what = "notifiers",
 	.children = 1,
+	.drains = true,
 	.is_enabled = prompts_is_enabled,
 	.due = prompts_due,
 	.send = prompts_send,

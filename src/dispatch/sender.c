@@ -20,25 +20,54 @@
 
 /* The place of a child in the table; -1 if it is not there. */
 static int
-place_of(const struct sender *s, size_t children, pid_t pid)
+place_of(const struct sender *s, pid_t pid)
 {
 	size_t i;
 
-	for (i = 0; i < children; i++)
+	for (i = 0; i < SENDER_PLACES; i++)
 		if (s->child[i] == pid)
 			return (int)i;
 	return -1;
 }
 
-static bool
-is_busy(const struct sender *s)
+static size_t
+children_count(const struct sender *s)
 {
+	size_t n = 0, i;
+
+	for (i = 0; i < SENDER_PLACES; i++)
+		n += s->child[i] != 0;
+	return n;
+}
+
+/* How many children claim messages after a time. */
+static size_t
+children_after(const struct sender *s, int64_t at)
+{
+	size_t n = 0, i;
+
+	for (i = 0; i < SENDER_PLACES; i++)
+		n += s->child[i] != 0 && s->until[i] > at;
+	return n;
+}
+
+/* When another child may start. */
+static int64_t
+place_at(const struct sender_kind *kind, const struct sender *s)
+{
+	const size_t n = children_count(s);
+	int64_t at = INT64_MAX;
 	size_t i;
 
-	for (i = 0; i < SENDER_CHILDREN; i++)
-		if (s->child[i] != 0)
-			return true;
-	return false;
+	if (n < kind->children)
+		return 0;
+	if (!kind->drains || n == SENDER_PLACES)
+		return at;
+	for (i = 0; i < SENDER_PLACES; i++)
+		if (s->child[i] != 0 && s->until[i] < at &&
+		    children_after(s, s->until[i]) < kind->children)
+			at = s->until[i];
+	return at;
 }
 
 static void
@@ -64,15 +93,18 @@ child_start(const struct sender_kind *kind, struct sender *s,
 		return;
 	}
 	s->child[place] = pid;
+	s->until[place] = time_mono_ms() + SENDER_TURN_MS;
 }
 
 int64_t
 sender_next(const struct sender_kind *kind, const struct sender *s,
     const struct dispatch *d)
 {
-	if (place_of(s, kind->children, 0) == -1 || !kind->is_enabled(d))
+	const int64_t at = place_at(kind, s);
+
+	if (!kind->is_enabled(d))
 		return INT64_MAX;
-	return s->at;
+	return at > s->at ? at : s->at;
 }
 
 void
@@ -93,7 +125,7 @@ sender_work(const struct sender_kind *kind, struct sender *s,
 	if (ms > 0)
 		return;
 	arena_clear(d->a);
-	child_start(kind, s, d, place_of(s, kind->children, 0));
+	child_start(kind, s, d, place_of(s, 0));
 }
 
 void
@@ -111,7 +143,7 @@ sender_events(struct sender *s, unsigned events)
 void
 sender_child(struct sender *s, pid_t pid, int status)
 {
-	const int place = place_of(s, SENDER_CHILDREN, pid);
+	const int place = place_of(s, pid);
 
 	if (place == -1)
 		return;
@@ -125,7 +157,7 @@ sender_is_idle(const struct sender_kind *kind, const struct sender *s,
 {
 	const int64_t next = sender_next(kind, s, d);
 
-	if (is_busy(s) || (s->is_asked && next != INT64_MAX))
+	if (children_count(s) > 0 || (s->is_asked && next != INT64_MAX))
 		return false;
 	return next > now;
 }

@@ -21,6 +21,7 @@
 #include "dispatch/part.h"
 
 #define SENDER_CHILDREN 8
+#define SENDER_PLACES (2 * SENDER_CHILDREN) /* with those that drain */
 #define SENDER_TURN_MS 60000 /* then a child ends, to read new settings */
 #define SENDER_HOLD                                                            \
 	60 /* seconds for which a child claims a message: more than
@@ -37,6 +38,9 @@ enum sent {
 struct sender_kind {
 	const char *what; /* for messages: "commit statuses" */
 	size_t children;  /* at the same time, at most SENDER_CHILDREN */
+	/* At the end of its turn, a child waits for many responses.  It does not
+	 * count then, so that messages do not wait for its end. */
+	bool drains;
 	bool (*is_enabled)(const struct dispatch *);
 	/* Milliseconds until something is due, at most `max`. */
 	const struct err *(*due)(struct db *, int64_t max, int64_t *out);
@@ -45,7 +49,8 @@ struct sender_kind {
 };
 
 struct sender {
-	pid_t child[SENDER_CHILDREN]; /* 0 = none */
+	pid_t child[SENDER_PLACES];   /* 0 = none */
+	int64_t until[SENDER_PLACES]; /* it claims messages */
 	int64_t at;
 	int64_t looked; /* when it last read whether anything is due */
 	int64_t pause;
