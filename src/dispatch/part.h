@@ -17,17 +17,18 @@
 #include "spool/wire.h"
 
 /* clang-format off */
-/* All parts, in the order in which they work in each turn of the loop. */
+/* All parts, in the order in which they work in each turn of the loop. Catch-ups
+ * compare with the last report of this runner, so they come before presence. */
 #define PARTS(X)							\
 	X(recovery)							\
 	X(tasks)							\
 	X(uploads)							\
 	X(reviews)							\
+	X(catchups)							\
 	X(presence)							\
 	X(probes)							\
 	X(claims)							\
 	X(leases)							\
-	X(catchups)							\
 	X(house)							\
 	X(wipes)							\
 	X(statuses)							\
