@@ -678,11 +678,11 @@ children() {
 # Whether one of these workers takes requests. A worker of nginx that shuts down
 # completes those that it has.
 serve_still() {
-	local pid
+	local pid args
 	for pid in $1; do
-		if [ -s "/proc/$pid/cmdline" ] && ! grep -aq 'shutting down' "/proc/$pid/cmdline"; then
-			return 0
-		fi
+		# files in /proc have no size; a zombie has no arguments
+		args=$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline") || args=
+		[ -z "$args" ] || [[ $args = *"shutting down"* ]] || return 0
 	done
 	return 1
 }
