@@ -300,6 +300,7 @@ CREATE TABLE git_repo (
 	path VARCHAR(1000) NOT NULL,
 	confirmed_by BIGINT,
 	PRIMARY KEY (project_id),
+	KEY git_repo_number (repo_id, server),
 	CONSTRAINT git_repo_of FOREIGN KEY (project_id) REFERENCES project (id)
 ) COLLATE utf8mb4_bin;
 

@@ -232,7 +232,7 @@ from_server(struct reading *r)
 		.repository = r->project.repository,
 		.repo_id = r->repo.id,
 		.path = r->repo.path };
-	return gitrepo_put(r->rq->db, &known);
+	return git_follow(r->rq, r->rq->role, &known);
 }
 
 /* --- the Git protocol and the runner's clone */
@@ -432,9 +432,8 @@ from_git(struct reading *r)
 
 /* --- choice of the source, and the response */
 
-/* Sets the time at which the request must have a response. */
-static const struct err *
-until_set(const struct req *rq, int64_t *until)
+const struct err *
+git_until(const struct req *rq, int64_t *until)
 {
 	*until = time_mono_ms() + rq->settings->gitserver.timeout * 1000 -
 	    req_waited(rq);
@@ -452,7 +451,7 @@ source_read(struct reading *r)
 	struct forge *forge = rq->access->forge;
 	const struct err *e;
 
-	if ((e = until_set(rq, &r->until)) != NULL)
+	if ((e = git_until(rq, &r->until)) != NULL)
 		return e;
 	if (r->within != 0 && r->until > time_mono_ms() + r->within)
 		r->until = time_mono_ms() + r->within;
@@ -466,10 +465,8 @@ source_read(struct reading *r)
 	return e->code == ERR_NOTFOUND ? from_git(r) : e;
 }
 
-/* Maps an error to the one for the client, to whom 401 would mean that its own
- * session has expired. */
-static const struct err *
-for_client(const struct err *e)
+const struct err *
+git_error(const struct err *e)
 {
 	return e->code == ERR_UNAUTHENTICATED ?
 	    err_as(e, ERR_UPSTREAM, e->sys) :
@@ -481,7 +478,7 @@ git_read(struct reading *r)
 {
 	const struct err *e = source_read(r);
 
-	return e != NULL ? for_client(e) : NULL;
+	return e != NULL ? git_error(e) : NULL;
 }
 
 /* A Git server can take long, so this counts as waiting: some workers stay free
@@ -584,7 +581,7 @@ git_repositories(struct req *rq, const char *search, struct forge_page *page,
 	int64_t until;
 
 	*out = (struct list){ .items = NULL };
-	if ((e = until_set(rq, &until)) != NULL)
+	if ((e = git_until(rq, &until)) != NULL)
 		return e;
 	if (access->forge == NULL &&
 	    !str_eq(rq->settings->gitserver.type, "git"))
@@ -596,5 +593,5 @@ git_repositories(struct req *rq, const char *search, struct forge_page *page,
 	forge_until(access->forge, until);
 	e = access_call(access, rq->a, rq->who.user_id, repositories_ask, &l);
 	forge_until(access->forge, 0);
-	return e != NULL ? for_client(e) : NULL;
+	return e != NULL ? git_error(e) : NULL;
 }

@@ -70,6 +70,23 @@ MUSTCHECK const struct err *git_tip(struct req *, int64_t project_id,
  * Errors have a detail for the client. */
 MUSTCHECK const struct err *git_read(struct reading *);
 
+/* Stores the number and the path that the server showed to a trusted token, and
+ * gives the project the new address if the repository was renamed and the role of
+ * the caller there allows to change it. */
+MUSTCHECK const struct err *git_follow(struct req *, enum role,
+    const struct git_repo *);
+/* Finds the projects that the caller sees whose repository has this address at
+ * the Git server now, by its number: struct project. None if there is no such
+ * repository. Errors as above. */
+MUSTCHECK const struct err *git_projects(struct req *, const char *address,
+    struct list *out);
+/* Sets the time at which a request that asks the Git server must have its
+ * response. ERR_UPSTREAM_TIMEOUT if too little is left. */
+MUSTCHECK const struct err *git_until(const struct req *, int64_t *until);
+/* Maps an error of the Git server to the one for the client, to whom 401 would
+ * mean that its own session has expired. */
+const struct err *git_error(const struct err *);
+
 /* A repository that a project can name. */
 struct git_repository {
 	const char *path; /* "owner/name" */

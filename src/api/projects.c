@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "access/setter.h"
+#include "api/git_read.h"
 #include "api/resources.h"
 #include "api/rules.h"
 #include "core/branch.h"
@@ -33,14 +34,39 @@ struct work {
 	struct project p;
 };
 
+/* Reduces a list to the page. */
+static void
+list_cut(struct list *list, const struct page *p)
+{
+	const size_t before = (size_t)page_offset(p);
+	struct project *items = list->items;
+
+	if (before >= list->n) {
+		list->n = 0;
+		return;
+	}
+	list->items = items + before;
+	list->n -= before;
+	if (list->n > (size_t)p->limit)
+		list->n = (size_t)p->limit;
+}
+
 static const struct err *
 page_of_list(struct req *rq, struct page *p, struct list *out)
 {
-	const struct err *e = project_page(rq->db, rq->a, req_str(rq, "name"),
-	    p, out);
-	struct project *item = out->items;
+	const char *remote = req_str(rq, "remote");
+	const struct err *e;
+	struct project *item;
 	size_t i;
 
+	if (remote == NULL) {
+		e = project_page(rq->db, rq->a, req_str(rq, "name"), p, out);
+	} else {
+		e = git_projects(rq, remote, out);
+		p->total = (int64_t)out->n;
+		list_cut(out, p);
+	}
+	item = out->items;
 	for (i = 0; e == NULL && i < out->n; i++)
 		item[i].role = scope_role(rq, item[i].role);
 	return e;
@@ -520,12 +546,29 @@ static const struct route_param project_params[] = {
 	    .type = PARAM_STR,
 	    .max = 100,
 	    .doc = "Part of the name, ignoring case, or an equal name." },
+	{ .name = "remote",
+	    .type = PARAM_STR,
+	    .max = 1000,
+	    .doc = "Instead of a name: address of a repository, for which the "
+		   "Git server is asked. Selects the projects of that "
+		   "repository, also if they have an older address of it." },
 	PARAM_END,
 };
+static const enum err_code asks_server[] = { ERR_RATE, ERR_UPSTREAM,
+	ERR_UPSTREAM_TIMEOUT, ERR__MAX };
 
 static const struct route routes[] = {
-	LIST("/api/projects", ROLE_GUEST, project_params, api_project_list,
-	    "listProjects", "List projects, ordered by name", project_shape),
+	{ .method = METHOD_GET,
+	    .path = "/api/projects",
+	    .role = ROLE_GUEST,
+	    .query = project_params,
+	    .handler = api_project_list,
+	    .operation = "listProjects",
+	    .summary = "List projects, ordered by name",
+	    .out = &project_shape,
+	    .list = LIST_PAGES,
+	    .status = 200,
+	    .errors = asks_server },
 	CREATE("/api/projects", ROLE_MAINTAINER, api_project_create,
 	    api_project_judge, "createProject", "Create a project",
 	    project_shape),

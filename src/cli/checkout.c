@@ -117,6 +117,17 @@ remote_parse(const char *text, char room[ADDRESS_MAX], struct address *out)
 	return address_read(room, out);
 }
 
+const char *
+checkout_plain(struct arena *a, const char *address)
+{
+	char room[ADDRESS_MAX] = "";
+	struct address ad;
+
+	if (!remote_parse(address, room, &ad) || address_is_local(&ad))
+		return NULL;
+	return room[0] != '\0' ? arena_strdup(a, room) : address;
+}
+
 enum checkout_same
 checkout_same_repository(const char *one, const char *two)
 {

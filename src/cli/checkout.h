@@ -19,6 +19,9 @@ struct checkout {
 
 /* ERR_NOTFOUND outside a checkout, or without git. */
 MUSTCHECK const struct err *checkout_read(struct arena *, struct checkout *out);
+/* The address without a user and a password that HTTP would take; NULL if the
+ * repository is on this host, or it is no address. */
+const char *checkout_plain(struct arena *, const char *address);
 enum checkout_same {
 	CHECKOUT_OTHER,
 	CHECKOUT_SIMILAR, /* the paths differ in case, as some servers allow */

@@ -114,6 +114,23 @@ find_in(struct client *c, const char *what, const struct list *list,
 	return NULL;
 }
 
+/* Asks the service for the projects of a remote that no project names: the
+ * repository may have been renamed since. A service that cannot find out knows
+ * none. */
+static void
+ask_projects(struct client *c, const char *address, struct list *out)
+{
+	const char *plain = checkout_plain(c->a, address);
+
+	*out = (struct list){ .items = NULL };
+	if (plain == NULL ||
+	    client_all(c,
+		arena_printf(c->a, "/api/projects?remote=%s&",
+		    http_escape(c->a, plain)),
+		named_paths, sizeof(struct named), out) != NULL)
+		out->n = 0;
+}
+
 /* Finds the project whose repository the checkout has as a remote. */
 static const struct err *
 project_here(struct client *c, const struct list *list, struct named *out)
@@ -123,6 +140,7 @@ project_here(struct client *c, const struct list *list, struct named *out)
 	struct checkout here;
 	const struct err *e;
 	size_t i, found = 0;
+	struct list asked;
 
 	if ((e = checkout_read(c->a, &here)) != NULL)
 		return err_public(ERR_NOTFOUND,
@@ -134,6 +152,11 @@ project_here(struct client *c, const struct list *list, struct named *out)
 				here.address) == same &&
 			    found++ == 0)
 				*out = n[i];
+	if (found == 0 && here.address != NULL) {
+		ask_projects(c, here.address, &asked);
+		if ((found = asked.n) > 0)
+			*out = *(const struct named *)asked.items;
+	}
 	if (found == 1)
 		return NULL;
 	if (found > 1)

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "access/moved.h"
 #include "access/setter.h"
 #include "core/address.h"
 #include "core/log.h"
@@ -50,7 +51,8 @@ struct watched {
 	const struct access *access;
 	struct arena *a;
 	const struct push_source *source;
-	struct list branches; /* struct forge_branch */
+	struct list branches;    /* struct forge_branch */
+	struct forge_repo found; /* by a trusted token; id NULL = not found */
 };
 
 static const struct err *
@@ -85,11 +87,18 @@ key_find(const struct watched *w, const char *address, const char **out)
 	    w->source->deploy_key, out);
 }
 
+/* A repository as the server shows it. */
+struct asked {
+	struct forge_repo repo; /* as stored, until the server shows it */
+	bool is_trusted;
+};
+
 static const struct err *
 repo_ask(struct forge *forge, struct arena *a, const struct access_token *token,
     void *context)
 {
-	struct forge_repo *repo = context, found = *repo;
+	struct asked *asked = context;
+	struct forge_repo *repo = &asked->repo, found = *repo;
 	const struct err *e;
 
 	if (token->text == NULL)
@@ -99,6 +108,7 @@ repo_ask(struct forge *forge, struct arena *a, const struct access_token *token,
 	if (repo->id != NULL && !str_eq(repo->id, found.id))
 		return err_new(ERR_NOTFOUND, "another repository has its name");
 	*repo = found;
+	asked->is_trusted = token->trusted;
 	return NULL;
 }
 
@@ -106,23 +116,25 @@ repo_ask(struct forge *forge, struct arena *a, const struct access_token *token,
  * made the secret of its pushes.  The key of the service opens it only after the
  * server showed it to that user. */
 static const struct err *
-address_find(const struct watched *w, const char **out)
+address_find(struct watched *w, const char **out)
 {
 	const struct push_source *s = w->source;
 	const struct remote remote = { s->project_id, s->repository };
 	const struct access *x = w->access;
-	struct forge_repo repo;
+	struct asked asked = { .is_trusted = false };
 	struct address ad;
 	const struct err *e;
 
 	*out = s->repository;
 	if (!remote_is_known(x->forge, w->a, s->repository))
 		return NULL;
-	if ((e = remote_recall(x->forge, x->db, w->a, &remote, &repo)) != NULL)
+	if ((e = remote_recall(x->forge, x->db, w->a, &remote, &asked.repo)) !=
+	    NULL)
 		return e;
 	if (s->deploy_key != NULL && address_read(s->repository, &ad) &&
 	    address_is_ssh(&ad)) {
-		*out = remote_address(x->forge, w->a, s->repository, repo.path);
+		*out = moved_address(x->forge, w->a, s->repository,
+		    asked.repo.path);
 		return NULL;
 	}
 	if (s->made_by.set && !s->deployer.set && access_is_personal(x->forge))
@@ -132,10 +144,13 @@ address_find(const struct watched *w, const char **out)
 	if ((e = setter_check(x, w->a, s->project_id, s->repository)) != NULL)
 		return e;
 	forge_until(x->forge, time_mono_ms() + ONE_MS);
-	e = access_call(x, w->a, s->made_by.n, repo_ask, &repo);
+	e = access_call(x, w->a, s->made_by.n, repo_ask, &asked);
 	forge_until(x->forge, 0);
+	if (e == NULL && asked.is_trusted)
+		w->found = asked.repo;
 	if (e == NULL)
-		*out = remote_address(x->forge, w->a, s->repository, repo.path);
+		*out = moved_address(x->forge, w->a, s->repository,
+		    asked.repo.path);
 	return e;
 }
 
@@ -253,6 +268,23 @@ branch_compare(const struct watched *w, const struct push_head *head)
 	return e;
 }
 
+/* Projects that nobody deploys follow their repositories, too. */
+static const struct err *
+address_follow(const struct watched *w)
+{
+	const struct push_source *s = w->source;
+	const struct remote remote = { s->project_id, s->repository };
+	const struct access *x = w->access;
+	const struct err *e;
+
+	if (w->found.id == NULL)
+		return NULL;
+	e = remote_store(x->forge, x->db, &remote, &w->found);
+	return e != NULL ?
+	    e :
+	    remote_follow(x, w->a, &remote, &w->found, w->d->name);
+}
+
 static const struct err *
 project_compare(struct watched *w)
 {
@@ -268,7 +300,7 @@ project_compare(struct watched *w)
 	head = heads.items;
 	for (i = 0; e == NULL && i < heads.n; i++)
 		e = branch_compare(w, &head[i]);
-	return e;
+	return e != NULL ? e : address_follow(w);
 }
 
 /* Hosts that did not respond in time; the next look tries them again. */
@@ -317,7 +349,8 @@ look(const struct dispatch *d, const struct access *x, pid_t dispatcher)
 	const struct err *e = NULL;
 
 	while (getppid() == dispatcher) {
-		struct watched w = { d, x, a, &source, { .n = 0 } };
+		struct watched w = { d, x, a, &source, { .n = 0 },
+			{ .id = NULL } };
 
 		arena_clear(a);
 		e = push_source_next(x->db, a, source.project_id, &source);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "access/access.h"
+#include "access/moved.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -97,7 +98,7 @@ address_known(const struct dispatch *d, struct clone *c,
 	e = remote_recall(d->forge, d->db, d->a, &remote, &repo);
 	c->is_bound = e != NULL || repo.id != NULL;
 	if (e == NULL)
-		return remote_address(d->forge, d->a, claim->repository,
+		return moved_address(d->forge, d->a, claim->repository,
 		    repo.path);
 	log_err(e, "whether the repository was renamed");
 	return claim->repository;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "access/moved.h"
 #include "access/setter.h"
 #include "core/address.h"
 #include "core/file.h"
@@ -359,8 +360,8 @@ store(const struct finder *f)
 		e = remote_store(f->access.forge, f->access.db, &f->remote,
 		    &f->found);
 	if (e == NULL)
-		e = remote_follow(f->access.forge, f->access.db, f->d->a,
-		    &f->remote, &f->found, f->d->name);
+		e = remote_follow(&f->access, f->d->a, &f->remote, &f->found,
+		    f->d->name);
 	if (e != NULL)
 		log_err(e, "the number of a repository");
 }
@@ -375,7 +376,7 @@ answer(struct finder *f)
 	buf_init(&out, CLONE_CREDENTIAL_MAX);
 	if (f->found.id != NULL)
 		buf_puts(&out,
-		    remote_address(f->access.forge, f->d->a, repository,
+		    moved_address(f->access.forge, f->d->a, repository,
 			f->found.path));
 	buf_putc(&out, '\n');
 	if (f->cause != NULL)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "dispatch/remote.h"
 
-#include <strings.h>
-
-#include "core/log.h"
-#include "core/str.h"
+#include "access/moved.h"
+#include "store/audit.h"
 #include "store/gitrepo.h"
 
 bool
@@ -48,35 +46,18 @@ remote_store(const struct forge *forge, struct db *db,
 	return gitrepo_put(db, &row);
 }
 
-const char *
-remote_address(const struct forge *forge, struct arena *a,
-    const char *repository, const char *path)
-{
-	struct forge_repo was;
-	const char *fresh;
-
-	if (forge_repo_of(forge, a, repository, &was) != NULL ||
-	    strcasecmp(was.path, path) == 0 ||
-	    forge_repo_at(forge, a, repository, path, &fresh) != NULL)
-		return repository;
-	return fresh;
-}
-
 const struct err *
-remote_follow(const struct forge *forge, struct db *db, struct arena *a,
+remote_follow(const struct access *x, struct arena *a,
     const struct remote *remote, const struct forge_repo *repo,
     const char *runner)
 {
-	const char *address = remote_address(forge, a, remote->repository,
-	    repo->path);
 	const struct git_repo row = { .project_id = remote->project_id,
-		.server = forge_server(forge),
+		.server = forge_server(x->forge),
 		.repository = remote->repository,
-		.repo_id = repo->id };
+		.repo_id = repo->id,
+		.path = repo->path };
+	const struct git_follower by = { .username = runner,
+		.via = AUDIT_RUNNER };
 
-	if (str_eq(address, remote->repository))
-		return NULL;
-	log_info("project %lld: its repository %s is now %s",
-	    (long long)remote->project_id, remote->repository, address);
-	return gitrepo_follow(db, &row, address, runner);
+	return moved_follow(x, a, &row, &by);
 }

@@ -9,9 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "forge/forge.h"
-
-struct db;
+#include "access/access.h"
 
 struct remote {
 	int64_t project_id;
@@ -31,11 +29,7 @@ MUSTCHECK const struct err *remote_store(const struct forge *, struct db *,
     const struct remote *, const struct forge_repo *);
 /* The project gets the repository's new address if it was renamed; the number
  * must be stored. */
-MUSTCHECK const struct err *remote_follow(const struct forge *, struct db *,
-    struct arena *, const struct remote *, const struct forge_repo *,
-    const char *runner);
-/* The address that leads to that path: the one of the project if it does. */
-const char *remote_address(const struct forge *, struct arena *,
-    const char *repository, const char *path);
+MUSTCHECK const struct err *remote_follow(const struct access *, struct arena *,
+    const struct remote *, const struct forge_repo *, const char *runner);
 
 #endif

@@ -2,7 +2,6 @@
 #include "store/gitrepo.h"
 
 #include "core/str.h"
-#include "store/audit.h"
 #include "store/store.h"
 
 #define SMALL_ARENA ((size_t)16 << 10)
@@ -146,7 +145,7 @@ struct moved {
 	const char *repository;
 	const char *repo_id;
 	const char *address;
-	const char *runner;
+	struct git_follower by;
 };
 #define M(m) FIELD(struct moved, m, 0)
 static const struct field follow_args[] = { M(server), M(repo_id), M(address),
@@ -156,17 +155,19 @@ static const struct stmt follow = {
 	.sql = "UPDATE project p JOIN git_repo g ON g.project_id = p.id"
 	       " AND g.server = ? AND g.repository = p.repository"
 	       " AND g.repo_id = ? SET p.repository = ?, g.repository = ?,"
-	       " p.updated_at = NOW(3)"
+	       " p.version = p.version + 1, p.updated_at = NOW(3)"
 	       " WHERE p.id = ? AND p.repository = ? AND p.valid = 1",
 	.args = follow_args,
 };
-static const struct field note_args[] = { M(runner), M(project_id),
-	M(project_id), M(repository), M(address), FIELD_END };
+static const struct field note_args[] = { M(by.user_id), M(by.username),
+	M(by.via), M(by.token_id), M(by.address), M(project_id), M(project_id),
+	M(repository), M(address), FIELD_END };
 static const struct stmt follow_note = {
 	.name = "gitrepo_follow_note",
-	.sql = "INSERT INTO audit (username, via, action, object_type,"
-	       " object_id, project_id, changes) VALUES (?, '" AUDIT_RUNNER
-	       "', 'followRepository', 'project', ?, ?,"
+	.sql = "INSERT INTO audit (user_id, username, via, token_name,"
+	       " address, action, object_type, object_id, project_id, changes)"
+	       " VALUES (?, ?, ?, (SELECT name FROM api_token WHERE id = ?),"
+	       " ?, 'followRepository', 'project', ?, ?,"
 	       " JSON_ARRAY(JSON_OBJECT('name', 'repository', 'from', ?,"
 	       " 'to', ?)))",
 	.args = note_args,
@@ -273,14 +274,14 @@ follow_body(struct db *db, void *context)
 
 const struct err *
 gitrepo_follow(struct db *db, const struct git_repo *repo, const char *address,
-    const char *runner)
+    const struct git_follower *by)
 {
 	struct moved moved = { .project_id = repo->project_id,
 		.server = repo->server,
 		.repository = repo->repository,
 		.repo_id = repo->repo_id,
 		.address = address,
-		.runner = runner };
+		.by = *by };
 
 	return db_transaction(db, follow_body, &moved);
 }

@@ -22,6 +22,15 @@ struct git_setter {
 	struct maybe confirmed_by; /* could read it, by its number */
 };
 
+/* Who notices that a repository was renamed. */
+struct git_follower {
+	struct maybe user_id; /* not set = a runner */
+	const char *username; /* or the name of the runner */
+	const char *via;
+	struct maybe token_id;
+	const char *address; /* of the client; NULL = none */
+};
+
 struct git_commit {
 	const char *hash;
 	const char *message;
@@ -58,9 +67,9 @@ MUSTCHECK const struct err *gitrepo_setter(struct db *, struct arena *,
 MUSTCHECK const struct err *gitrepo_set_by(struct db *, int64_t project_id,
     int64_t user_id);
 /* The repository was renamed or transferred: the project gets its new address,
- * unless its address has changed, too. The audit log names the runner. */
+ * unless its address has changed, too. The audit log names who noticed. */
 MUSTCHECK const struct err *gitrepo_follow(struct db *, const struct git_repo *,
-    const char *address, const char *runner);
+    const char *address, const struct git_follower *);
 /* Forgets the id; the next request finds the repository by its URL. */
 MUSTCHECK const struct err *gitrepo_forget(struct db *, int64_t project_id);
 

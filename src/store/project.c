@@ -233,6 +233,22 @@ static const struct stmt count_named = {
 	.rowsize = sizeof(struct page_count),
 };
 
+#define O(m) FIELD(struct project_of_repo, m, 0, .doc = NULL)
+static const struct field of_repo_args[] = { O(reader), O(server), O(repo_id),
+	O(member), O(member), FIELD_END };
+static const struct stmt of_repo = {
+	.name = "project_of_repo",
+	.sql = "SELECT " COLUMNS_P ", " MEMBER_ROLE ", " LOCK_COLUMNS
+	       " FROM git_repo g JOIN project p ON p.id = g.project_id"
+	       " AND p.repository = g.repository" MEMBER_JOIN JOIN_LOCK
+	       " WHERE g.server = ? AND g.repo_id = ? AND p.valid = 1"
+	       " AND (? = 0 OR p.id IN " MEMBER_PROJECTS ")"
+	       " ORDER BY p.name, p.id LIMIT 100",
+	.args = of_repo_args,
+	.row = page_row,
+	.rowsize = sizeof(struct project),
+};
+
 #define R(m) FIELD(struct project_ref, m, 0)
 static const struct field ref_row[] = { R(id), R(name), FIELD_END };
 static const struct field ref_args[] = { R(name), R(name), R(id), FIELD_END };
@@ -365,6 +381,7 @@ static const struct stmt *const project_stmts[] = {
 	&count,
 	&count_named,
 	&count_by,
+	&of_repo,
 	&refs,
 	&refs_by,
 	&queue_up,
@@ -382,6 +399,16 @@ const struct store project_store = {
 	.stmts = project_stmts,
 };
 
+static void
+locks_join(const struct list *list)
+{
+	struct project *item = list->items;
+	size_t i;
+
+	for (i = 0; i < list->n; i++)
+		item[i].lock = lock_joined(&item[i].lock_row);
+}
+
 const struct err *
 project_page(struct db *db, struct arena *a, const char *name, struct page *p,
     struct list *out)
@@ -394,17 +421,25 @@ project_page(struct db *db, struct arena *a, const char *name, struct page *p,
 		.limit = p->limit,
 		.offset = page_offset(p) };
 	const struct err *e;
-	struct project *item;
-	size_t i;
 
 	if (p->member != 0)
 		e = page_read(db, a, &count_by, &page_by, &q, p, out);
 	else
 		e = page_read(db, a, name == NULL ? &count : &count_named,
 		    name == NULL ? &page : &page_named, &q, p, out);
-	item = out->items;
-	for (i = 0; e == NULL && i < out->n; i++)
-		item[i].lock = lock_joined(&item[i].lock_row);
+	if (e == NULL)
+		locks_join(out);
+	return e;
+}
+
+const struct err *
+project_of_repo(struct db *db, struct arena *a,
+    const struct project_of_repo *which, struct list *out)
+{
+	const struct err *e = db_rows(db, a, &of_repo, which, out);
+
+	if (e == NULL)
+		locks_join(out);
 	return e;
 }
 

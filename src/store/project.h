@@ -51,9 +51,20 @@ struct project_ref { /* of GET /projects */
 	int64_t member; /* as in struct page */
 };
 
+/* A repository by its number at a Git server. */
+struct project_of_repo {
+	const char *server;
+	const char *repo_id;
+	int64_t reader; /* as in struct page, like the next one */
+	int64_t member;
+};
+
 /* `name` filters by substring, NULL = all; its wildcards are literal. */
 MUSTCHECK const struct err *project_page(struct db *, struct arena *,
     const char *name, struct page *, struct list *out);
+/* Lists the projects for which that number is stored, at most a hundred. */
+MUSTCHECK const struct err *project_of_repo(struct db *, struct arena *,
+    const struct project_of_repo *, struct list *out);
 /* Lists the first PROJECT_REFS projects after this one, ordered by name; id 0
  * and name "" = from the beginning. */
 MUSTCHECK const struct err *project_refs(struct db *, struct arena *,

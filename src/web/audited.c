@@ -21,8 +21,8 @@ changes_text(struct req *rq, const struct shape *shape, const void *old,
 	return text;
 }
 
-static const char *
-via_of(const struct req *rq)
+const char *
+audited_via(const struct req *rq)
 {
 	if ((rq->route->flags & ROUTE_SIGNED) != 0)
 		return AUDIT_HOOK;
@@ -36,7 +36,7 @@ audited_object(struct req *rq, const struct audit_object_ref *object)
 	const struct principal *who = &rq->who;
 	struct audit entry = { .user_id = { who->user_id, who->user_id != 0 },
 		.username = who->username,
-		.via = via_of(rq),
+		.via = audited_via(rq),
 		.token_id = { who->token_id, who->token_id != 0 },
 		.address = rq->in[IN_REMOTE_ADDR],
 		.action = rq->audited.action != NULL ? rq->audited.action :

@@ -22,6 +22,8 @@ MUSTCHECK const struct err *audited_object(struct req *,
 /* The next entry names the members of this object, which the request creates,
  * instead of those of the body. */
 void audited_made(struct req *, const struct shape *, const void *made);
+/* How the request came: the value of via in its entries. */
+const char *audited_via(const struct req *);
 /* The request changes nothing. */
 void audited_nothing(struct req *);
 /* Whether the members that a PUT may change are equal; then the request changes
