@@ -68,11 +68,13 @@ sub sanitized {
 sub own_mounts {
 	return 1 if $apart;
 	return 0 if !is_root();
-	# in a chroot mounts cannot be made private; they need not be if none is shared
-	my $shared = (slurp('/proc/self/mountinfo') // '') =~ /\bshared:/;
-	for my $propagation ('private', $shared ? () : 'unchanged') {
-		my @unshare = ('unshare', '--mount', '--propagation', $propagation, @_);
-		my $why = `@unshare true 2>&1`;
+	# where the root directory is no mount point, as in a chroot, mounts cannot be made
+	# private: a copy of it is one, below a mount of its own
+	my $copy = 'mount --make-private /proc; mount --rbind / /proc/fs; mount --make-rprivate /proc/fs; '
+	    . 'exec chroot /proc/fs sh -c \'cd "$0"; exec "$@"\' "$PWD" "$@"';
+	for (['private', @_], ['unchanged', @_, 'sh', '-ec', $copy, 'sh']) {
+		my @unshare = ('unshare', '--mount', '--propagation', @$_);
+		my $why = `@{[map { quotemeta } @unshare]} true 2>&1`;
 		if ($? != 0) {
 			note("no private mounts: $why");
 			next;
