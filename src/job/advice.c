@@ -13,9 +13,14 @@ host_advice(const struct job *job)
 {
 	const char *url = job->log.clone_of[0] != '\0' ? job->log.clone_of :
 							 job->spec.repository;
+	const char *plain = url;
 	struct address ad;
 
-	if (!address_read(url, &ad) || !address_is_ssh(&ad))
+	/* other names of the scheme, as git has them */
+	if (str_starts(url, "git+ssh://") || str_starts(url, "ssh+git://"))
+		plain = arena_printf(job->a, "ssh://%s",
+		    url + strlen("git+ssh://"));
+	if (!address_read(plain, &ad) || !address_is_ssh(&ad))
 		return "The runner does not know the key of a submodule's "
 		       "host, or the host has another one: an administrator "
 		       "must run slipway-admin known-host add with that host";

@@ -132,10 +132,11 @@ struct job_log {
 	bool at_line;      /* the last byte of the input was a newline */
 	bool file_at_line; /* the last byte in the file was one */
 	char last[256];    /* the most informative line, masked */
-	char
-	    clone_of[256]; /* the URL of a submodule that git could not clone */
-	bool settled;      /* later lines add nothing */
-	char line[256];    /* the current, incomplete line */
+	/* the URL of a submodule that git could not clone; "?" = it could not
+	 * fetch one */
+	char clone_of[256];
+	bool settled;   /* later lines add nothing */
+	char line[256]; /* the current, incomplete line */
 	size_t line_len;
 };
 

@@ -92,15 +92,20 @@ rank(const char *line)
 	    -1;
 }
 
-/* "fatal: clone of 'URL' into submodule path 'PATH' failed" */
+/* "fatal: clone of 'URL' into submodule path 'PATH' failed"; of a submodule that
+ * is there, git names only the path. */
 static void
 clone_of_note(struct job_log *log, const char *line)
 {
 	static const char before[] = "fatal: clone of '";
 	size_t len;
 
-	if (!str_starts(line, before))
+	if (!str_starts(line, before)) {
+		if (log->clone_of[0] == '\0' &&
+		    strstr(line, " in submodule path '") != NULL)
+			(void)memcpy(log->clone_of, "?", 2);
 		return;
+	}
 	line += sizeof(before) - 1;
 	len = strcspn(line, "'");
 	(void)memcpy(log->clone_of, line, len);

@@ -52,7 +52,7 @@ sub spool_make {
 	my $text = record('deployment', $id) . record('epoch', $epoch);
 	for my $name (qw(project project_name pipeline_name rollback_to repository branch tag commit on_branch
 	    offline checkout
-	    credential tls_ca ssh_key known_hosts objects commits env secret)) {
+	    credential note git_known git_patience tls_ca ssh_key known_hosts objects commits env secret)) {
 		next if !defined $spec{$name};
 		(my $key = $name) =~ tr/_/-/;
 		$text .= record($key, $_)
