@@ -122,6 +122,21 @@ if ($tools) {
 	$got = $php->deploy(DEPLOY_ROOT => $root, SHARED => '.env');
 	like($got->{log}, qr/\.env is missing: put it there first/, 'php: a missing shared file is rejected');
 
+	{
+		my $stub = Slipway::Template::room('cp-stub');
+		spew("$stub/cp", "#!/bin/sh\nfor last; do :; done\nmkdir -p \"\$last\"\nexit 1\n", 0755);
+		local $Slipway::Template::path = "$stub:$Slipway::Template::path";
+		my %more = (SHARED => 'storage,uploads');
+		$php->checkout(%php, 'uploads/seed' => "seed\n");
+		$got = $php->deploy(DEPLOY_ROOT => $root, %more);
+		is($got->{failed}, 'Release', 'php: a failed copy of a shared directory fails Release');
+		is(join(' ', map { s{.*/}{}r } glob "$root/shared/{,.}[a-z]*"), 'storage',
+		    'php: nothing is left of the copy');
+		$Slipway::Template::path =~ s/^[^:]+://;
+		ok($php->deploy(DEPLOY_ROOT => $root, %more)->{ok}, 'php: the next deployment copies it');
+		is(slurp("$root/shared/uploads/seed"), "seed\n", 'php: the copy is whole');
+		$php->checkout(%php);
+	}
 	spew("$root/shared/storage/upload", "mine\n");
 	for my $list ('storage,storage/app', 'storage/app,storage', 'storage,storage', 'storage/',
 	    './storage') {
@@ -150,7 +165,7 @@ if ($tools) {
 	$got = $php->deploy(DEPLOY_ROOT => $root, SHARED => 'storage/new');
 	like($got->{log}, qr/shared\/storage is a symbolic link/,
 	    'php: nothing is created behind a link in shared');
-	ok(!-e "$root/elsewhere/new", 'php: indeed nothing');
+	ok(!-e "$root/elsewhere/new", 'php: the directory behind it stays as it was');
 	ok($php->deploy(DEPLOY_ROOT => $root)->{ok}, 'php: the shared path itself may be a link');
 
 	# what composer installs

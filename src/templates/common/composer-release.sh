@@ -36,13 +36,19 @@ check_shared() {
 }
 share() { # path
 	local from=$DEPLOY_ROOT/shared/$1 to=$release/$1
+	local copy=$DEPLOY_ROOT/shared/.copy-$SLIPWAY_DEPLOYMENT_ID
 	no_links "$DEPLOY_ROOT/shared" "$1"
 	no_links "$release" "$1"
 	if [ ! -e "$from" ]; then
 		[ ! -L "$from" ] || die "$from is a symbolic link to nothing"
 		mkdir -p -- "${from%/*}"
 		if [ -e "$to" ] && [ ! -L "$to" ]; then
-			cp -a -- "$to" "$from"
+			# renamed when it is complete: half of a copy would count as the whole
+			cp -a -T -- "$to" "$copy" || {
+				rm -rf -- "$copy"
+				die "$1 cannot be copied to $DEPLOY_ROOT/shared"
+			}
+			mv -T -- "$copy" "$from"
 		elif [[ ${1##*/} == *.* ]]; then
 			die "$from is missing: put it there first"
 		else
