@@ -97,6 +97,32 @@ for (@faults) {
 	    "$name: the API has the same log");
 }
 
+# --- a database that lost what the first try wrote
+for my $what ('connections end', 'the runner starts again') {
+	$forge->fault($git, kind => 'status', status => 502);
+	my $gate = "$mark/gate-" . ($what =~ tr/ /-/r);
+	my $id = $runner->deploy($p, "while ! [ -e $gate ]; do sleep 0.05; done; $once");
+	waits($id, qr/502/, $what);
+	my $size = $runner->column($id, 'log_size') || $db->sql("SELECT MAX(start + length) FROM log_chunk"
+	    . " WHERE deployment_id = $id");
+	$forge->clear_faults;
+	$db->sql("UPDATE deployment SET not_before = NOW(3) WHERE id = $id AND status = 'pending'");
+	ok(poll(60, sub { $runner->log($id) =~ /^==> at commit/m }), "$what: the second try runs")
+	    or diag($runner->log($id));
+	$db->sql(join ';', "DELETE FROM log_chunk WHERE deployment_id = $id AND start < $size",
+	    $what =~ /connections/ ? map { "KILL $_" } split /\n/, $db->sql('SELECT id'
+		. " FROM information_schema.processlist WHERE user = 'slipway'") : ());
+	$runner->restart if $what =~ /starts/;
+	spew($gate, '');
+	runs_once($id, $what);
+	my $body = $api->get("/api/deployments/$id/log")->{body};
+	unlike($body, qr/\0/, "$what: the log has no zero bytes");
+	like($body, qr/^==> $size bytes of the log are missing.*^==> at commit/ms,
+	    "$what: the log says what is lost") or diag($body);
+	is($runner->column($id, 'detail'), "$size bytes of the log are missing.",
+	    "$what: the result says it");
+}
+
 # --- Retry-After
 $forge->fault($any, kind => 'status', status => 429, headers => { 'Retry-After' => 30 });
 my $limited = $runner->deploy($p, $once);

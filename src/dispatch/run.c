@@ -264,6 +264,24 @@ malformed:
 	return err_new(ERR_INTERNAL, "spool: %s/keeper is malformed", r->name);
 }
 
+/* Where this try began to write: what others wrote is a hole in the file. */
+static int64_t
+log_begin(int log)
+{
+	off_t at = lseek(log, 0, SEEK_DATA);
+	char data[4096];
+	struct stat st;
+	ssize_t got, i;
+
+	if (at == -1)
+		return fstat(log, &st) == 0 ? st.st_size : 0;
+	for (; (got = pread(log, data, sizeof(data), at)) > 0; at += got)
+		for (i = 0; i < got; i++)
+			if (data[i] != '\0')
+				return at + i;
+	return at;
+}
+
 const struct err *
 run_adopt(const struct spool *s, const char *name, struct run *out)
 {
@@ -299,6 +317,7 @@ run_adopt(const struct spool *s, const char *name, struct run *out)
 	if ((e = keeper_read(s, out)) != NULL ||
 	    (e = files_open(s, out)) != NULL)
 		goto fail;
+	out->log_at = log_begin(out->log);
 	return NULL;
 fail:
 	run_close(out);

@@ -20,6 +20,7 @@ struct progress {
 	int64_t log_at; /* bytes that the database has */
 	/* where its last part ended when it was measured, perhaps after a gap */
 	int64_t stored_end;
+	bool is_torn; /* the database lost what tries before this one wrote */
 	int64_t result_at;
 	int chunks; /* that this dispatcher stored */
 	/* sizes when they were last checked; the result is checked first, so

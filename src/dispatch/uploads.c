@@ -82,7 +82,9 @@ measure(struct dispatch *d, struct task *t)
 		log_warn("%s: the database has only %lld of %lld bytes of the "
 			 "log; the rest is stored again",
 		    t->run.name, (long long)size, (long long)p->log_at);
-	p->log_at = size;
+	/* the spool does not have what tries before this one wrote */
+	p->is_torn = size < t->run.log_at;
+	p->log_at = p->is_torn ? t->run.log_at : size;
 	p->stored_end = now.size;
 	p->result_at = 0;
 	p->connection = db_connections(d->db);
@@ -235,7 +237,7 @@ log_close(struct settlement *s)
 		s->end.log_size += rest;
 	if (p->stored_end > s->end.log_size)
 		s->end.log_size = p->stored_end;
-	if (s->end.log_size == p->log_at)
+	if (s->end.log_size == p->log_at && !p->is_torn)
 		return NULL;
 	if ((e = loghole_missing(s->d->db, s->d->a, s->t->run.id,
 		 s->end.log_size, &missing)) != NULL ||
