@@ -142,7 +142,7 @@ like($text, qr/^slipway_build_info\{version="\d[\d.]*"\} 1$/m, 'the version is a
 is_deeply(check_metrics(scrape()), [ 0, '', '' ], 'promtool accepts the metrics');
 isnt(check_metrics("a_total 1\n")->[0], 0, 'promtool rejects metrics without help');
 my $alerts = srcdir() . '/src/web/slipway-alerts.yml';
-like(check_rules($alerts), qr/SUCCESS: 6 rules found/, 'promtool accepts the alert rules');
+like(check_rules($alerts), qr/SUCCESS: 8 rules found/, 'promtool accepts the alert rules');
 my $dashboard = decode_json(slurp(srcdir() . '/src/web/slipway-dashboard.json'));
 my @queries = map { $_->{expr} } map { @{ $_->{targets} } } @{ $dashboard->{panels} };
 spew("$dir/rules.yml", "groups:\n- name: dashboard\n  rules:\n"

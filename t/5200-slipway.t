@@ -202,7 +202,7 @@ is($out, '', 'runners prints nothing without a runner');
 $db->sql("INSERT INTO runner (name, labels, version, slots, started_at, seen_at)"
     . " VALUES ('host-1', '[\"rack7\",\"eu\"]', '0.2', 3, NOW(3), NOW(3))");
 run('runners');
-like($out, qr/^host-1\tyes\t0\t3\t0\.2\t\S+\track7,eu\n\z/,
+like($out, qr/^host-1\tyes\t0\t3\t0\.2\t\S+\track7,eu\t\n\z/,
     'runners prints a runner with its labels');
 
 # --- a project as a file

@@ -367,6 +367,14 @@ is_empty(int fd)
 	return fstat(fd, &st) == 0 && st.st_size == 0;
 }
 
+/* Whether a file has no bytes, or only a hole: a log begins after that of other
+ * tries.  Where holes are not known, they are bytes. */
+static bool
+is_hole(int fd)
+{
+	return lseek(fd, 0, SEEK_DATA) == -1 && errno == ENXIO;
+}
+
 static bool
 is_given_up(int fd)
 {
@@ -383,9 +391,8 @@ run_never_began(const struct run *r)
 		return false;
 	if (is_given_up(r->lock))
 		return true;
-	/* the log can begin after that of other tries */
-	return r->this_boot && is_empty(r->lock) && is_empty(r->result) &&
-	    ftruncate(r->lock, SPOOL_GIVEN_UP) == 0;
+	return r->this_boot && is_empty(r->lock) && is_hole(r->log) &&
+	    is_empty(r->result) && ftruncate(r->lock, SPOOL_GIVEN_UP) == 0;
 }
 
 static bool

@@ -5,7 +5,7 @@ package Slipway::Harness;
 # the modules that most tests use: loading them takes perl a tenth of a second.
 # Otherwise, a test finds everything as in a perl of its own.
 #
-# A test that does not end in time (300 s times SLIPWAY_TEST_SLOW, or
+# A test that does not end in time (600 s times SLIPWAY_TEST_SLOW, or
 # SLIPWAY_TEST_DEADLINE) fails, and whatever it started is ended, so that the run goes on.
 #
 #   PERL5LIB=$PWD/t/lib prove -PSlipway::Harness t/*.t
@@ -61,7 +61,7 @@ sub make_iterator {
 # Runs a test in a child process, and ends it when its time is up.
 sub _supervise {
 	my ($file) = @_;
-	my $seconds = $ENV{SLIPWAY_TEST_DEADLINE} || 300 * ($ENV{SLIPWAY_TEST_SLOW} || 1);
+	my $seconds = $ENV{SLIPWAY_TEST_DEADLINE} || 600 * ($ENV{SLIPWAY_TEST_SLOW} || 1);
 	my $late = 0;
 	$ENV{SLIPWAY_TEST_MARK} = my $mark = join '-', $$, time, int rand 1e9;
 	my $test = fork;
