@@ -72,7 +72,7 @@ sub files {
 
 # --- nothing changed
 is(scalar deploy(), 'success -', 'the first deployment succeeds') or diag(job_log($job));
-is($calls, 'fetch checkout log |', 'a new clone needs three git commands');
+is($calls, 'fetch ls-remote checkout log |', 'a new clone needs four git commands');
 my $checked = value('checked-out');
 like($checked, qr/^main\n$first\nfirst$/, 'the first deployment checks out the commit');
 $pristine = (files())[1];
@@ -101,10 +101,12 @@ is($calls, 'fetch |', 'the new commit needs no checkout afterwards');
 # --- an older commit, which the clone has
 rename $repo, "$repo.away" or die;
 is(scalar deploy(commit => $first), 'success -', 'an older commit needs no server');
-is($calls, 'rev-parse rev-list checkout log update-ref |', 'an older commit needs no fetch');
+is($calls, 'rev-parse merge-base rev-list checkout log update-ref |', 'an older commit needs no fetch');
 is((files())[1], $pristine, 'an older commit has its files and no others');
 is(value('checked-out'), $checked, 'an older commit has its message');
-is(scalar deploy(commit => $second), 'success -', 'a newer commit of the clone needs no server');
+# whether the branch still has a newer one, only the server knows
+is(scalar deploy(commit => $second, rollback_to => 1), 'success -',
+    'a rollback to a newer commit of the clone needs no server');
 is(slurp("$dir/ws/file"), "two\n", 'a newer commit of the clone has its files');
 is(scalar deploy(commit => $first, branch => undef), 'failed checkout_failed',
     'without a branch, the server is asked for one');

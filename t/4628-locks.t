@@ -77,9 +77,9 @@ $api->put("/api/projects/$project",
 my ($tree, $head) = (git('rev-parse', 'main^{tree}'), git('rev-parse', 'main'));
 sub pushed {
 	my ($branch) = @_;
-	my $commit = git('-c', 'user.name=a', '-c', 'user.email=a@example.org', 'commit-tree', '-p', $head,
-	    '-m', 'new ' . rand, $tree);
 	my $before = git('rev-parse', "refs/heads/$branch") =~ s/^refs.*/0 x 40/er;
+	my $commit = git('-c', 'user.name=a', '-c', 'user.email=a@example.org', 'commit-tree',
+	    '-p', $before =~ /[^0]/ ? $before : $head, '-m', 'new ' . rand, $tree);
 	git('update-ref', "refs/heads/$branch", $commit);
 	return arrived($branch, $before, $commit);
 }

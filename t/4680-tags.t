@@ -71,9 +71,11 @@ for my $case ([ 'over HTTPS' => $repo->clone_url ], [ 'local path' => $repo->dir
 	my $end = $all->wait(deploy(projectId => $project, branch => 'main')->{json}{id});
 	is("$end->{status} $end->{commitHash}", "success $head", "$how: a branch is deployed after a tag");
 	like($all->log($end->{id}), qr/^ran \[none\] \[main\]/m, "$how: its steps see no tag");
-	$end = $all->wait(deploy(projectId => $project, tag => 'v9')->{json}{id});
-	is("$end->{status} $end->{reason}", 'failed checkout_failed',
-	    "$how: an unknown tag fails at the checkout");
+	my $unknown = deploy(projectId => $project, tag => 'v9');
+	$end = $all->wait($unknown->{json}{id}) if $unknown->{status} == 201;
+	is($unknown->{status} == 201 ? "$end->{status} $end->{reason}" : outcome($unknown),
+	    $how eq 'over HTTPS' ? '422 /tag' : 'failed checkout_failed',
+	    "$how: an unknown tag is rejected where the server can tell, or fails at the checkout");
 }
 
 # --- environments

@@ -14,7 +14,7 @@ import { t } from '../texts.js';
 /** @param {Runner} runner */
 function state({ online, sick, sickReason }) {
 	if (online && sick)
-		return el('span', { class: 'status failed', title: sickReason }, icon('failed'), t.runner.sick(sickReason));
+		return el('span', { class: 'status failed', title: sickReason ?? '' }, icon('failed'), t.runner.sick(sickReason ?? ''));
 	return el('span', { class: `status ${online ? 'success' : 'failed'}` },
 		icon(online ? 'success' : 'interrupted'), online ? t.runner.online : t.runner.offline);
 }
