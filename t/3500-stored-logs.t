@@ -56,7 +56,12 @@ like(ask("append $id 4 100 5"), qr/^error precondition_failed/, 'bytes of a futu
 like(ask("append 999 0 0 5"), qr/^error precondition_failed/, 'bytes of an unknown deployment are rejected');
 like(ask('state 999'), qr/^error not_found/, 'the log of an unknown deployment is not found');
 is(ask("append $id 3 120 5"), 'ok', 'bytes after a gap are accepted');
-is(ask("read $id 0 1000"), '100 good', 'a read ends at a gap');
+is(ask("read $id 0 1000"), '125 bad', 'a read goes on behind a gap');
+is(ask("read $id 0 100"), '100 good', 'the bytes before a gap are those stored');
+is(pack('H*', ask("bytes $id 100 20")), sprintf("\n%-18s\n", '20?'), 'a line stands for the gap');
+is(pack('H*', ask("bytes $id 110 5")), ' ' x 5, 'a part of that line is read');
+is(ask("read $id 120 1000"), '5 good', 'the bytes behind a gap are those stored');
+is(ask("read $id 125 7"), '0 good', 'a read behind the bytes after a gap returns nothing');
 $db->sql("DELETE FROM log_chunk WHERE start = 120");
 like(ask("pack $id"), qr/^error conflict/, 'a running log is not packed');
 finish($id, 100);

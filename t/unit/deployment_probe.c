@@ -149,6 +149,27 @@ run_read(char **args)
 	(void)printf("%zu %s\n", got.len, good ? "good" : "bad");
 }
 
+/* bytes ID OFFSET MAX: in hexadecimal */
+static void
+run_bytes(char **args)
+{
+	const unsigned char *data;
+	const struct err *e;
+	struct blob got;
+	size_t i;
+
+	e = joblog_read(db, arena, number(args[0]), number(args[1]),
+	    (size_t)number(args[2]), &got);
+	if (e != NULL) {
+		answer(e);
+		return;
+	}
+	data = got.data;
+	for (i = 0; i < got.len; i++)
+		(void)printf("%02x", data[i]);
+	(void)printf("\n");
+}
+
 static void
 run_state(char **args)
 {
@@ -188,6 +209,7 @@ static const struct command commands[] = {
 	{ "page", 6, run_page },
 	{ "append", 4, run_append },
 	{ "read", 3, run_read },
+	{ "bytes", 3, run_bytes },
 	{ "state", 1, run_state },
 	{ "pack", 1, run_pack },
 	{ "prune", 2, run_prune },
