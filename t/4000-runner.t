@@ -136,17 +136,21 @@ my $calm = sleeper(project => 13, dir => 'calm',
     steps => ['echo up; while [ ! -e ../go ]; do sleep 0.1; done; echo done']);
 ok($m->started($calm) && poll(20, sub { job_log($calm) =~ /^up$/m }), 'a job is running');
 my $n = 0;
-for (['raw 00', 'a single byte'], ['raw ' . '00' x 312, 'zeros'],
-    ['raw ' . '31776c73' . 'ff' x 308, 'an unknown type'],
-    ['send 4', 'a message that only the monitor sends'], ['send 1', 'a start without descriptors'],
-    ['exit 3', 'an exit']) {
-	my ($command, $what) = @$_;
+for (['raw 00', 'a single byte', qr/malformed message: its size$/m],
+    ['raw ' . '00' x 312, 'zeros', qr/malformed message: its magic$/m],
+    ['raw ' . '32776c73' . 'ff' x 308, 'an unknown type', qr/malformed message: its type$/m],
+    ['send 5', 'a message that only the monitor sends', qr/sent message 5, a message of the monitor$/m],
+    ['send 1', 'a start without descriptors', qr/malformed message: the number of descriptors$/m],
+    ['exit 3', 'an exit', qr/the dispatcher ended with status 3;/]) {
+	my ($command, $what, $why) = @$_;
 	my @before = $m->out =~ /^up/mg;
+	my $logged = length $m->log;
 	my ($last) = ($m->out =~ /^up (\d+)/mg)[-1];
 	$m->command($command);
 	ok(poll(30, sub { my @now = $m->out =~ /^up/mg; @now > @before }),
 	    "$what: the dispatcher is restarted");
 	ok(!alive($last), "$what: the old dispatcher has ended");
+	like(substr($m->log, $logged), $why, "$what: the log says why");
 	last if ++$n == 4 && !$ENV{SLIPWAY_LONG};
 }
 # descriptors that are not files of a job: nothing starts, the dispatcher is restarted
