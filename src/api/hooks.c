@@ -476,8 +476,8 @@ static const char *const header_docs[HOOK__MAX] = {
 	[HOOK_SLIPWAY_DELIVERY] =
 	    "Hook for bare repositories: id of the delivery.",
 	[HOOK_SLIPWAY_SIGNATURE] =
-	    "Hook for bare repositories: sha256= "
-	    "followed by HMAC-SHA-256 of the body, in hex.",
+	    ("Hook for bare repositories: sha256= "
+	     "followed by HMAC-SHA-256 of the body, in hex."),
 	[HOOK_GITLAB_EVENT] = "GitLab: name of the event.",
 	[HOOK_GITLAB_TOKEN] = "GitLab: the secret itself.",
 	[HOOK_GITLAB_UUID] = "GitLab: id of the event.",

@@ -27,7 +27,7 @@
 #define FAILING_PLACES 256
 #define PROMPT_CLAIMS 12   /* at most every CLAIM_MS, for SENDER_SEND_MS */
 #define PROMPT_PLACES 1536 /* more than these */
-#define FILES_MIN 1024     /* descriptors for them */
+#define FILES_MIN ((rlim_t)2048) /* descriptors for these and name servers */
 #define WAIT_MS 100
 #define CLAIM_MS 250 /* between claims that found nothing */
 #define BEGUN 16     /* messages, before any is waited for */
@@ -108,6 +108,7 @@ webhook_make(struct courier *x, struct http_request *out)
 	if ((e = signatures(x, &w, &signature)) != NULL)
 		return e;
 	*out = (struct http_request){ .body = body,
+		.len = w.body.len,
 		.header = { { "webhook-id", w.id },
 		    { "webhook-timestamp",
 			arena_printf(x->a, "%lld", (long long)w.at) },
@@ -116,20 +117,29 @@ webhook_make(struct courier *x, struct http_request *out)
 }
 
 static const struct err *
+chat_make(struct courier *x, struct http_request *out)
+{
+	const struct err *e;
+	const char *body;
+
+	if ((e = message_chat(x->a, &x->notice, &body)) != NULL)
+		return e;
+	*out = (struct http_request){ .body = body, .len = strlen(body) };
+	return NULL;
+}
+
+static const struct err *
 request_make(struct courier *x, struct http_request *out)
 {
 	const struct err *e;
 
-	*out = (struct http_request){ .body = NULL };
-	e = str_eq(x->notice.kind, NOTIFIER_TEXT) ?
-	    message_chat(x->a, &x->notice, &out->body) :
-	    webhook_make(x, out);
+	e = str_eq(x->notice.kind, NOTIFIER_TEXT) ? chat_make(x, out) :
+						    webhook_make(x, out);
 	if (e != NULL)
 		return e;
 	out->method = HTTP_POST;
 	out->url = x->notice.target;
 	out->type = "application/json";
-	out->len = strlen(out->body);
 	out->deadline_ms = SENDER_SEND_MS;
 	out->max = RESPONSE_MAX;
 	return NULL;
@@ -315,10 +325,10 @@ files_allow(void)
 	struct rlimit files;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == -1 ||
-	    files.rlim_cur >= 2 * FILES_MIN)
+	    files.rlim_cur >= FILES_MIN)
 		return;
-	files.rlim_cur = files.rlim_max < 2 * FILES_MIN ? files.rlim_max :
-							  2 * FILES_MIN;
+	files.rlim_cur = files.rlim_max < FILES_MIN ? files.rlim_max :
+						      FILES_MIN;
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 

@@ -20,7 +20,7 @@
 #include "core/err.h"
 #include "dispatch/part.h"
 
-#define SENDER_CHILDREN 8
+#define SENDER_CHILDREN ((size_t)8)
 #define SENDER_PLACES (2 * SENDER_CHILDREN) /* with those that drain */
 #define SENDER_TURN_MS 60000 /* then a child ends, to read new settings */
 #define SENDER_HOLD                                                            \

@@ -417,6 +417,29 @@ attempts(struct fetch *f, struct checkout *out)
 	return attempt_anew(f, FORMAT_SHA1, out);
 }
 
+/* What the next job may rely on in the clone. */
+static int64_t
+state_flags(struct fetch *f, bool done, bool anew)
+{
+	const struct job_spec *spec = &f->git.job->spec;
+	int64_t flags = 0;
+
+	if (anew ||
+	    ((f->was.flags & CLONE_OWN) != 0 &&
+		str_eq(f->was.address, spec->repository)))
+		flags |= CLONE_OWN;
+	if (done)
+		flags |= CLONE_INDEX | CLONE_MESSAGE;
+	else if (f->how == WORKSPACE_SAME && !f->touched)
+		flags |= f->was.flags & CLONE_INDEX;
+	if (done && spec->submodules == 0)
+		flags |= spec->checkout == CHECKOUT_KEEP &&
+			files_before(f) == FILES_UNKNOWN ?
+		    CLONE_KEPT :
+		    CLONE_FRESH;
+	return flags;
+}
+
 /* Describes the clone for the next job. */
 static void
 state_report(struct fetch *f, struct checkout *out)
@@ -446,21 +469,9 @@ state_report(struct fetch *f, struct checkout *out)
 	workspace_look(job, &now.seen);
 	if (now.seen.objects == -1)
 		return;
-	if (anew ||
-	    ((f->was.flags & CLONE_OWN) != 0 &&
-		str_eq(f->was.address, spec->repository)))
-		now.flags |= CLONE_OWN;
-	if (done)
-		now.flags |= CLONE_INDEX | CLONE_MESSAGE;
-	else if (f->how == WORKSPACE_SAME && !f->touched)
-		now.flags |= f->was.flags & CLONE_INDEX;
-	if (done && spec->submodules == 0) {
-		now.flags |= spec->checkout == CHECKOUT_KEEP &&
-			files_before(f) == FILES_UNKNOWN ?
-		    CLONE_KEPT :
-		    CLONE_FRESH;
+	now.flags = state_flags(f, done, anew);
+	if (done && spec->submodules == 0)
 		out->seen = now.seen;
-	}
 	out->state = clone_state_write(f->a, &now);
 }
 

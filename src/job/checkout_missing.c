@@ -209,12 +209,20 @@ missing_find(void *arg)
 
 	fd = openat(JOB_FD(WIRE_FD_WORKSPACE), INDEX,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd == -1 || fstat(fd, &st) == -1 || !S_ISREG(st.st_mode) ||
-	    (size_t)st.st_size < HEAD_LEN)
+	if (fd == -1)
 		return NULL;
+	if (fstat(fd, &st) == -1 || !S_ISREG(st.st_mode) ||
+	    (size_t)st.st_size < HEAD_LEN) {
+		(void)close(fd);
+		return NULL;
+	}
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return err_errno("map the index");
+	if (map == MAP_FAILED) {
+		e = err_errno("map the index");
+		(void)close(fd);
+		return e;
+	}
+	(void)close(fd);
 	x.at = map + HEAD_LEN;
 	x.end = map + st.st_size;
 	x.version = number_read(map + 4);

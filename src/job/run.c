@@ -104,6 +104,15 @@ enter(int dir)
 	    fchdir(dir) == 0;
 }
 
+/* Makes the descriptor, or an empty file, the standard input. */
+static bool
+input_place(int fd)
+{
+	if (fd == 0)
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return fd != -1 && dup2(fd, STDIN_FILENO) != -1;
+}
+
 /* Forbids actions that the account may take but steps must not. */
 static bool
 forbid(const struct job_place *place, pid_t job)
@@ -122,12 +131,11 @@ child(const struct running *r, pid_t parent, int out, int *err)
 	const struct rlimit none = { 0, 0 };
 	const struct job *job = r->job;
 	const struct run *run = r->run;
-	int fds[2] = { *err, run->keep_fd }, null;
+	int fds[2] = { *err, run->keep_fd };
 
 	if (!proc_drop_rest() || !enter(run->directory) ||
-	    (null = open("/dev/null", O_RDONLY | O_CLOEXEC)) == -1 ||
-	    dup2(run->input != 0 ? run->input : null, STDIN_FILENO) == -1 ||
-	    dup2(out, STDOUT_FILENO) == -1 || dup2(out, STDERR_FILENO) == -1 ||
+	    !input_place(run->input) || dup2(out, STDOUT_FILENO) == -1 ||
+	    dup2(out, STDERR_FILENO) == -1 ||
 	    (run->call == NULL &&
 		proc_fds_place(fds, run->keep_fd == -1 ? 1 : 2) != NULL))
 		return;
