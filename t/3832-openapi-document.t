@@ -128,6 +128,11 @@ for my $case ([ 'PipelineUpdate', 'steps' ], [ 'PipelineUpdate', 'projectId' ],
 	ok(members($case->[0])->{ $case->[1] }{readOnly}, "$case->[0].$case->[1] is read-only");
 }
 ok(!exists members('ProjectInput')->{id}, 'ProjectInput has no id');
+my %true = map { $_ => members("${_}Input") } qw(Project Schedule Notifier);
+is(join(' ', grep { exists $true{$_}{ $_ eq 'Project' ? 'lfs' : 'active' }{default} } sort keys %true), '',
+    'no member has a default in the document, because openapi-typescript requires those that do');
+like($true{$_}{ $_ eq 'Project' ? 'lfs' : 'active' }{description}, qr/\bdefault true\b/,
+    "the description of ${_}Input tells what is true by default") for sort keys %true;
 my @variables = (members('Deployment')->{envVars}, members('DeploymentRequestInput')->{envVars},
     members('Trigger')->{envVars}, members('TriggerInput')->{envVars});
 is_deeply([ map { $_->{'$ref'} } @variables ], [ ('#/components/schemas/EnvVars') x 4 ],

@@ -28,7 +28,8 @@ static const struct field trigger_fields[] = {
 	    .doc = "Patterns of files; the push must change a file that one of "
 		   "them matches."),
 	T(supersede, IO | FIELD_TRUE,
-	    .doc = "Whether a newer push cancels older pending deployments."),
+	    .doc = "Whether a newer push cancels older pending deployments; "
+		   "default true."),
 	FIELD_END,
 };
 static const struct shape document_trigger_shape = {
@@ -123,7 +124,7 @@ static const struct field schedule_fields[] = {
 	C(branch, NULLABLE, .doc = "Branch to deploy."),
 	C(env_vars, IO, .max = 1000,
 	    .doc = "Environment variables of the deployments."),
-	C(active, IO | FIELD_TRUE, .doc = "Whether it fires."),
+	C(active, IO | FIELD_TRUE, .doc = "Whether it fires; default true."),
 	FIELD_END,
 };
 static const struct shape document_schedule_shape = {
@@ -141,7 +142,8 @@ static const struct field notifier_fields[] = {
 	    .doc = "Name of the environment of the events; null = all."),
 	N(events, NEEDED, .shape = &notifier_event_shape,
 	    .doc = "Events of which it sends messages."),
-	N(active, IO | FIELD_TRUE, .doc = "Whether it sends messages."),
+	N(active, IO | FIELD_TRUE,
+	    .doc = "Whether it sends messages; default true."),
 	FIELD_END,
 };
 static const struct shape document_notifier_shape = {
@@ -176,7 +178,7 @@ static const struct shape document_notifier_shape = {
 	    .doc = "Whether to fetch submodules; null = as the setting "	\
 		   "runner.submodules says."),				\
 	J(lfs, IO | FIELD_TRUE,						\
-	    .doc = "Whether to fetch the files of Git LFS."),		\
+	    .doc = "Whether to fetch the files of Git LFS; default true."),	\
 	D(triggers, &document_trigger_shape,				\
 	    .doc = "Pipelines that pushes start.")
 /* clang-format on */

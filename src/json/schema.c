@@ -233,12 +233,12 @@ static void
 boolean(struct writer *w, const struct field *f)
 {
 	if ((f->flags & FIELD_NUMBER) == 0) {
+		/*
+		 * FIELD_TRUE is not written as "default": openapi-typescript
+		 * requires members that have one, in requests, too, so a new
+		 * member would break clients.  The description tells it.
+		 */
 		type(w, f, "boolean");
-		if ((f->flags & FIELD_TRUE) != 0 &&
-		    w->which == JSON_SCHEMA_CREATE) {
-			key(w->b, "default");
-			buf_puts(w->b, "true");
-		}
 		return;
 	}
 	type(w, f, "integer");

@@ -67,8 +67,9 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 	    .doc = "Whether to fetch submodules; null = as the setting "	\
 		   "runner.submodules says.")				\
 	X(T, SET, lfs, FIELD_OUT | FIELD_IN | FIELD_TRUE,		\
-	    .doc = "Whether to fetch the files of Git LFS. This version stores " \
-		   "it and fetches none: the log names what is missing.")		\
+	    .doc = "Whether to fetch the files of Git LFS; default true. This " \
+		   "version stores it and fetches none: the log names what "	\
+		   "is missing.")						\
 	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
 	    .doc = "1; 0 if deleted.")					\
 	X(T, READ, created_at, FIELD_OUT, .doc = "Time of creation.")	\
