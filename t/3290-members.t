@@ -222,7 +222,8 @@ for my $case ([ POST => 'deployments', projectId => $mine->{projects}, pipelineI
 # --- a guest: lists contain the member's project alone
 my %lists = (projects => 'id', board => 'id', pipelines => 'projectId', steps => 'pipelineId',
 	environments => 'projectId', schedules => 'projectId', deployments => 'projectId');
-$db->sql("INSERT INTO runner VALUES ('r', '[]', '1', 4, NOW(3), NOW(3), 0);"
+$db->sql("INSERT INTO runner (name, labels, version, slots, started_at, seen_at)"
+    . " VALUES ('r', '[]', '1', 4, NOW(3), NOW(3));"
     . "UPDATE deployment SET runner = 'r', status = 'running', started_at = NOW(3)");
 for my $list (sort keys %lists) {
 	my ($guest) = map { $api->get("/api/$list", $_->{headers}) } $user{'g-viewer'};

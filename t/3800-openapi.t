@@ -338,7 +338,8 @@ sub notifiers {
 }
 
 sub runners {
-	$db->sql("INSERT INTO runner VALUES ('rack 7', '[\"eu\"]', '1', 4, NOW(3), NOW(3), 0)");
+	$db->sql("INSERT INTO runner (name, labels, version, slots, started_at, seen_at)"
+	    . " VALUES ('rack 7', '[\"eu\"]', '1', 4, NOW(3), NOW(3))");
 	drive('GET /api/runners', 200, role => 'viewer');
 	drive('GET /api/audit', 200, query => 'limit=3');
 	drive('GET /api/audit', 200, query => "projectId=$id{project}", role => 'maintainer');

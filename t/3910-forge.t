@@ -254,7 +254,8 @@ faulty("a response without a message: $_", 'upstream_failed', qr/returned 422$/,
     '{', '';
 faulty('a message that is not JSON', 'upstream_failed', qr/returned 422$/, $api,
     status_of(422, '{"message":"x"}', type => 'text/html'), @list);
-faulty('HTML instead of JSON', 'upstream_failed', qr/not JSON/, $api,
+faulty('HTML instead of JSON', 'upstream_failed',
+    qr/returned an HTML page instead of data \(200\)$/, $api,
     status_of(200, '<html>', type => 'text/html'), @list);
 faulty('an object instead of an array', 'upstream_failed', qr/not a JSON array/, $api,
     status_of(200, '{"a":1}'), @list);
