@@ -102,8 +102,7 @@ my $unstarted = $runner->deploy($runner->project, 'echo it-runs');
 is(scalar $runner->once('-j', '/nonexistent/job'), 0, "--once without the job's executable exits");
 is($runner->status($unstarted), 'pending', "without the job's executable a deployment stays on the queue");
 is(scalar $runner->once, 0, '--once exits with the executable again');
-ok(poll(60, sub { $runner->once; $runner->status($unstarted) eq 'success' }),
-    'the deployment runs in one of the next runs');
+is($runner->status($unstarted), 'success', 'a run that finds the runner well again starts the deployment');
 ok($runner->is_clean, 'failed deployments leave nothing behind');
 
 # --- idle

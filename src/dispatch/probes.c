@@ -56,9 +56,17 @@ probes_message(struct dispatch *d, void *state, const struct wire *w)
 	d->events |= EVENT_QUEUE;
 }
 
+/* With --once, a probe that is due comes before the end. */
+static bool
+probes_is_idle(const struct dispatch *d, const void *state, int64_t now)
+{
+	return !d->sick.is_asked && probes_next(d, state, now) > now;
+}
+
 const struct part probes_part = {
 	.flags = PART_OFFLINE,
 	.work = probes_work,
 	.next = probes_next,
 	.message = probes_message,
+	.is_idle = probes_is_idle,
 };
