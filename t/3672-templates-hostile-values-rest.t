@@ -1,0 +1,12 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# The scripts of the second half of the templates with hostile values: see Slipway::HostileValues.
+
+use strict;
+use warnings;
+use Slipway::HostileValues;
+use Test::More;
+
+Slipway::HostileValues::test(sub { $_ ge 'p' });
+
+done_testing;
