@@ -15,6 +15,7 @@
 #include "dispatch/project.h"
 #include "dispatch/remote.h"
 #include "json/json.h"
+#include "spool/description.h"
 #include "spool/spool.h"
 #include "store/env.h"
 #include "store/pipeline.h"
@@ -26,122 +27,79 @@
 #define LIMIT_STEP 90
 #define LIMIT_CLEANUP 300
 
-/* Names of records, by enumerator. */
-enum job_record {
-#define X(id, name) R_##id,
-	SPOOL_JOB_RECORDS(X)
-#undef X
-	    R__MAX
-};
-static const char *const names[R__MAX] = {
-#define X(id, name) [R_##id] = (name),
-	SPOOL_JOB_RECORDS(X)
-#undef X
-};
-
-static void
-put(struct buf *b, enum job_record which, const char *text)
+/* The text of a file, or NULL.  Logs one that cannot be read; the deployment's
+ * log contains git's error. */
+static const char *
+file_text(struct arena *a, const char *path)
 {
-	if (text != NULL)
-		record_write(b, names[which], text, strlen(text));
-}
-
-static void
-put_number(struct buf *b, enum job_record which, int64_t n)
-{
-	record_printf(b, names[which], "%lld", (long long)n);
-}
-
-/* Logs a file that cannot be read; the deployment's log contains git's error. */
-static void
-put_file(struct buf *b, enum job_record which, const char *path)
-{
+	const char *text = NULL;
 	const struct err *e;
-	struct buf text;
+	struct buf file;
 
 	if (path == NULL)
-		return;
-	buf_init(&text, SPOOL_RECORD);
-	if ((e = file_load(path, &text)) != NULL)
+		return NULL;
+	buf_init(&file, SPOOL_RECORD);
+	if ((e = file_load(path, &file)) != NULL)
 		log_err(e, "gitserver");
-	else if (text.len > 0)
-		record_write(b, names[which], text.data, text.len);
-	buf_wipe(&text);
+	else if (file.len > 0)
+		text = arena_strndup(a, file.data, file.len);
+	buf_wipe(&file);
+	return text;
 }
 
 /* Which key git uses, for the case that the server rejects it. */
-static void
-put_ssh_note(struct buf *b, const struct dispatch *d, const struct claim *c)
+static const char *
+ssh_note(const struct dispatch *d, const struct claim *c)
 {
-	const char *note;
-
 	if (c->deploy_key != NULL)
-		note = arena_printf(d->a,
+		return arena_printf(d->a,
 		    "The project's deploy key is %s: add its public half to "
 		    "the repository at the Git server, if it is not there.",
 		    c->deploy_key_print);
-	else if (d->settings.gitserver.ssh_key_file != NULL)
-		note = "The project has no deploy key, so the key of the "
+	if (d->settings.gitserver.ssh_key_file != NULL)
+		return "The project has no deploy key, so the key of the "
 		       "service was used (gitserver.ssh_key_file).";
-	else
-		note = "The project has no deploy key: create one in its "
-		       "settings, and add the public half to the repository "
-		       "at the Git server.";
-	put(b, R_NOTE, note);
+	return "The project has no deploy key: create one in its settings, and "
+	       "add the public half to the repository at the Git server.";
 }
 
 /* The project's deploy key replaces the key of the service. */
 static const struct err *
-put_ssh(struct buf *b, const struct dispatch *d, const struct claim *c)
+ssh_fill(const struct dispatch *d, const struct claim *c,
+    struct job_description *job)
 {
 	const struct settings_gitserver *g = &d->settings.gitserver;
-	const struct err *e;
-	const char *text;
 
-	put_ssh_note(b, d, c);
-	if (c->deploy_key == NULL) {
-		put_file(b, R_SSH_KEY, g->ssh_key_file);
-	} else {
-		e = deploy_key_open(&d->settings, d->a, c->project_id,
-		    c->deploy_key, &text);
-		if (e != NULL)
-			return e;
-		put(b, R_SSH_KEY, text);
-	}
-	put_file(b, R_KNOWN_HOSTS, g->ssh_known_hosts);
+	job->note = ssh_note(d, c);
+	job->known_hosts = file_text(d->a, g->ssh_known_hosts);
+	if (c->deploy_key != NULL)
+		return deploy_key_open(&d->settings, d->a, c->project_id,
+		    c->deploy_key, &job->ssh_key);
+	job->ssh_key = file_text(d->a, g->ssh_key_file);
 	return NULL;
 }
 
 /* The members that only git needs, limited to those that this address requires. */
 static const struct err *
-put_repository(const struct dispatch *d, const struct claim *c, struct buf *b)
+repository_fill(const struct dispatch *d, const struct claim *c,
+    struct job_description *job)
 {
 	const struct err *e;
 	struct address ad;
 
 	if (address_read(c->repository, &ad)) {
 		if (ad.scheme == ADDRESS_HTTPS)
-			put_file(b, R_TLS_CA, d->settings.gitserver.tls_ca);
-		else if (address_is_ssh(&ad) && (e = put_ssh(b, d, c)) != NULL)
+			job->tls_ca = file_text(d->a,
+			    d->settings.gitserver.tls_ca);
+		else if (address_is_ssh(&ad) &&
+		    (e = ssh_fill(d, c, job)) != NULL)
 			return e;
 	}
-	put(b, R_OBJECTS, project_objects(&d->spool, d->a, c->project_id));
-	put_number(b, R_GIT_PATIENCE, patience_left(&d->settings.runner, c));
+	job->objects = project_objects(&d->spool, d->a, c->project_id);
+	job->git_patience = patience_left(&d->settings.runner, c);
 	if (!remote_is_known(d->forge, d->a, c->repository))
-		put_number(b, R_COMMITS, COMMITS);
+		job->commits = COMMITS;
 	return NULL;
-}
-
-static void
-put_map(struct buf *b, enum job_record which, const struct map *map)
-{
-	const struct pair *p = map->items;
-	size_t i;
-
-	for (i = 0; i < map->n; i++)
-		if (p[i].value != NULL)
-			record_printf(b, names[which], "%s=%s", p[i].key,
-			    p[i].value);
 }
 
 /* Each variable was sealed for its own name. */
@@ -187,70 +145,76 @@ step_limit(const struct settings_runner *r, const struct deployment_step *step)
 					   r->step_timeout;
 }
 
-static void
-put_steps(struct buf *b, const struct settings_runner *s,
+/* Which of the words it is; the first one if it is none of them. */
+static int64_t
+word_index(const char *const *words, const char *word)
+{
+	int64_t i;
+
+	for (i = 0; words[i] != NULL; i++)
+		if (str_eq(words[i], word))
+			return i;
+	return 0;
+}
+
+static struct list
+job_steps_of(struct arena *a, const struct settings_runner *s,
     const struct list *steps)
 {
 	const struct deployment_step *step = steps->items;
+	struct job_step *out = arena_alloc(a, steps->n, sizeof(*out));
 	size_t i;
 
-	for (i = 0; i < steps->n; i++) {
-		put(b, R_STEP_NAME, step[i].name);
-		put(b, R_STEP_SCRIPT, step[i].script);
-		put(b, R_STEP_DIRECTORY, step[i].directory);
-		put_number(b, R_STEP_TIMEOUT, step_limit(s, &step[i]));
-		put(b, R_STEP_WHEN, step[i].run_when);
-		if (step[i].may_fail)
-			put_number(b, R_STEP_MAY_FAIL, 1);
-	}
+	for (i = 0; i < steps->n; i++)
+		out[i] = (struct job_step){
+			.name = step[i].name,
+			.script = step[i].script,
+			.directory = step[i].directory,
+			.timeout = step_limit(s, &step[i]),
+			.when = word_index(job_whens, step[i].run_when),
+			.may_fail = step[i].may_fail,
+		};
+	return (struct list){ .items = out, .n = steps->n };
 }
 
 const struct err *
 description_write(const struct dispatch *d, const struct claim *c,
     struct buf *out)
 {
-	const struct settings *s = &d->settings;
-	const struct settings_runner *r = &s->runner;
+	const struct settings_gitserver *g = &d->settings.gitserver;
+	const struct settings_runner *r = &d->settings.runner;
+	struct job_description job = {
+		.deployment = c->id,
+		.epoch = c->epoch,
+		.project = c->project_id,
+		.project_name = c->project_name,
+		.pipeline_name = c->pipeline_name,
+		.environment_name = c->environment_name,
+		.rollback_to = c->rollback_to.n,
+		.branch = c->branch,
+		.tag = c->tag,
+		.commit = c->commit_hash,
+		.head_only = c->head_only,
+		.on_branch = c->on_branch,
+		.checkout = word_index(job_checkouts, c->checkout),
+		.steps = job_steps_of(d->a, r, &c->steps),
+		.timeout = c->timeout_seconds.set ? c->timeout_seconds.n :
+						    r->pipeline_timeout,
+		.checkout_timeout = r->checkout_timeout,
+		.grace = r->grace,
+		.cancel_grace = r->cancel_grace,
+		.log_max = r->log_max,
+		.path = r->path,
+		.allow_http = g->allow_http || settings_plain(g, c->repository),
+		.allow_local = g->allow_local,
+	};
 	const struct err *e;
-	struct arena *a = d->a;
-	struct map env, secret;
 
-	if ((e = json_map(a, c->env_vars.s, &env)) != NULL ||
-	    (e = secrets(s, a, c, &secret)) != NULL)
+	if ((e = json_map(d->a, c->env_vars.s, &job.env)) != NULL ||
+	    (e = secrets(&d->settings, d->a, c, &job.secret)) != NULL ||
+	    (clone_is_needed(c) && (e = repository_fill(d, c, &job)) != NULL))
 		return e;
-	put_number(out, R_DEPLOYMENT, c->id);
-	put_number(out, R_EPOCH, c->epoch);
-	put_number(out, R_PROJECT, c->project_id);
-	put(out, R_PROJECT_NAME, c->project_name);
-	put(out, R_PIPELINE_NAME, c->pipeline_name);
-	put(out, R_ENVIRONMENT_NAME, c->environment_name);
-	if (c->rollback_to.set)
-		put_number(out, R_ROLLBACK_TO, c->rollback_to.n);
-	put(out, R_BRANCH, c->branch);
-	put(out, R_TAG, c->tag);
-	put(out, R_COMMIT, c->commit_hash);
-	put_number(out, R_HEAD_ONLY, c->head_only);
-	put_number(out, R_ON_BRANCH, c->on_branch ? 1 : 0);
-	put(out, R_CHECKOUT, c->checkout);
-	if (clone_is_needed(c) && (e = put_repository(d, c, out)) != NULL)
-		return e;
-	put_map(out, R_ENV, &env);
-	put_map(out, R_SECRET, &secret);
-	put_steps(out, r, &c->steps);
-	put_number(out, R_TIMEOUT,
-	    c->timeout_seconds.set ? c->timeout_seconds.n :
-				     r->pipeline_timeout);
-	put_number(out, R_CHECKOUT_TIMEOUT, r->checkout_timeout);
-	put_number(out, R_GRACE, r->grace);
-	put_number(out, R_CANCEL_GRACE, r->cancel_grace);
-	put_number(out, R_LOG_MAX, r->log_max);
-	put(out, R_PATH, r->path);
-	put_number(out, R_ALLOW_HTTP,
-	    s->gitserver.allow_http ||
-		    settings_plain(&s->gitserver, c->repository) ?
-		1 :
-		0);
-	put_number(out, R_ALLOW_LOCAL, s->gitserver.allow_local ? 1 : 0);
+	job_description_write(out, &job);
 	return buf_check(out);
 }
 
@@ -284,7 +248,7 @@ description_limit(const struct settings_runner *r, const struct claim *c)
 /* A submodule is what the repository names, so the Git server showed it to
  * nobody: where users have rights there, the service's credentials do not read
  * it. */
-static enum spool_submodules
+static enum job_submodules
 submodules_of(const struct dispatch *d, const struct clone *clone)
 {
 	if (!clone->has_submodules)
@@ -298,15 +262,19 @@ const struct err *
 description_end(const struct dispatch *d, struct buf *out,
     const struct clone *clone)
 {
-	put(out, R_REPOSITORY, clone->address.data);
-	if (clone->credential.len > 0)
-		record_write(out, names[R_CREDENTIAL], clone->credential.data,
-		    clone->credential.len);
-	put(out, R_NOTE, clone->note);
-	put(out, R_OFFLINE, clone->offline);
-	put(out, R_SILENT, clone->silent);
-	put_number(out, R_GIT_KNOWN, clone->is_bound ? 1 : 0);
-	put_number(out, R_SUBMODULES, submodules_of(d, clone));
-	put(out, R_JOB_END, "");
+	const struct job_description job = {
+		.repository = clone->address.data,
+		.credential = clone->credential.len > 0 ?
+		    clone->credential.data :
+		    NULL,
+		.note = clone->note,
+		.offline = clone->offline,
+		.silent = clone->silent,
+		.git_known = clone->is_bound,
+		.submodules = submodules_of(d, clone),
+	};
+
+	job_description_write(out, &job);
+	job_description_end(out);
 	return buf_check(out);
 }

@@ -138,16 +138,16 @@ attempt(struct fetch *f, struct checkout *out)
 
 /* Checks that need no server. */
 static const char *
-rejection(const struct job_spec *spec)
+rejection(const struct job_description *spec)
 {
 	struct address ad;
 
 	if (!address_read(spec->repository, &ad) ||
 	    str_has_control(spec->repository))
 		return "The repository's address is invalid.";
-	if (spec->allow_local == 0 && address_is_local(&ad))
+	if (!spec->allow_local && address_is_local(&ad))
 		return "Local repositories are not allowed here.";
-	if (spec->allow_http == 0 && ad.scheme == ADDRESS_HTTP)
+	if (!spec->allow_http && ad.scheme == ADDRESS_HTTP)
 		return "Repositories without TLS are not allowed here.";
 	if (spec->branch != NULL && spec->branch[0] != '\0' &&
 	    branch_fault(spec->branch) != NULL)
@@ -168,7 +168,7 @@ static const char no_refs[] =
 static bool
 is_known(const struct fetch *f)
 {
-	return f->git.job->spec.git_known != 0 ||
+	return f->git.job->spec.git_known ||
 	    str_eq(f->was.address, f->git.job->spec.repository);
 }
 
@@ -202,7 +202,7 @@ refs_check(struct fetch *f)
 static bool
 is_away(const struct fetch *f)
 {
-	const struct job_spec *spec = &f->git.job->spec;
+	const struct job_description *spec = &f->git.job->spec;
 	const char *line = f->git.job->log.last;
 
 	if (f->fault != NULL)
@@ -366,13 +366,13 @@ is_there(struct fetch *f, bool *out)
 static bool
 is_acceptable(const struct fetch *f)
 {
-	const struct job_spec *spec = &f->git.job->spec;
+	const struct job_description *spec = &f->git.job->spec;
 	const int64_t enough = spec->checkout == CHECKOUT_KEEP ?
 	    CLONE_FRESH | CLONE_KEPT :
 	    CLONE_FRESH;
 
-	return spec->submodules == 0 && f->was.commit[0] != '\0' &&
-	    (f->was.flags & enough) != 0 &&
+	return spec->submodules == SUBMODULES_NONE &&
+	    f->was.commit[0] != '\0' && (f->was.flags & enough) != 0 &&
 	    str_eq(f->was.address, spec->repository);
 }
 
@@ -421,7 +421,7 @@ attempts(struct fetch *f, struct checkout *out)
 static int64_t
 state_flags(struct fetch *f, bool done, bool anew)
 {
-	const struct job_spec *spec = &f->git.job->spec;
+	const struct job_description *spec = &f->git.job->spec;
 	int64_t flags = 0;
 
 	if (anew ||
@@ -432,7 +432,7 @@ state_flags(struct fetch *f, bool done, bool anew)
 		flags |= CLONE_INDEX | CLONE_MESSAGE;
 	else if (f->how == WORKSPACE_SAME && !f->touched)
 		flags |= f->was.flags & CLONE_INDEX;
-	if (done && spec->submodules == 0)
+	if (done && spec->submodules == SUBMODULES_NONE)
 		flags |= spec->checkout == CHECKOUT_KEEP &&
 			files_before(f) == FILES_UNKNOWN ?
 		    CLONE_KEPT :
@@ -445,7 +445,7 @@ static void
 state_report(struct fetch *f, struct checkout *out)
 {
 	struct job *job = f->git.job;
-	const struct job_spec *spec = &job->spec;
+	const struct job_description *spec = &job->spec;
 	const bool done = out->message != NULL;
 	const bool anew = f->how == WORKSPACE_NONE ||
 	    f->how == WORKSPACE_FOREIGN;
@@ -470,7 +470,7 @@ state_report(struct fetch *f, struct checkout *out)
 	if (now.seen.objects == -1)
 		return;
 	now.flags = state_flags(f, done, anew);
-	if (done && spec->submodules == 0)
+	if (done && spec->submodules == SUBMODULES_NONE)
 		out->seen = now.seen;
 	out->state = clone_state_write(f->a, &now);
 }
@@ -499,7 +499,7 @@ deadline(const struct job *job)
 static void
 finish(struct fetch *f)
 {
-	struct job_spec *spec = &f->git.job->spec;
+	struct job_description *spec = &f->git.job->spec;
 
 	git_close(&f->git);
 	spec->credential = NULL;

@@ -206,7 +206,7 @@ listed_read(const struct fetch *f, const struct buf *list, const char *ref)
 const struct err *
 fetch_compare(struct fetch *f)
 {
-	const struct job_spec *spec = &f->git.job->spec;
+	const struct job_description *spec = &f->git.job->spec;
 	const char *const ref = fetch_ref(f);
 	const char *const args[] = { "ls-remote", "--", spec->repository, ref,
 		f->tag != NULL ? arena_printf(f->a, "%s^{}", ref) : NULL,
@@ -306,7 +306,7 @@ branch_check(struct fetch *f)
 	if ((e = is_contained(f, &is_ours)) != NULL ||
 	    f->git.end.how != RUN_EXITED || is_ours)
 		return e;
-	if (f->git.job->spec.on_branch == 0) {
+	if (!f->git.job->spec.on_branch) {
 		f->elsewhere = true;
 		return NULL;
 	}
@@ -321,7 +321,7 @@ branch_check(struct fetch *f)
 const struct err *
 fetch_all(struct fetch *f)
 {
-	const struct job_spec *spec = &f->git.job->spec;
+	const struct job_description *spec = &f->git.job->spec;
 	const char *before = fetch_tip(f);
 	const struct err *e;
 
@@ -377,7 +377,7 @@ fetch_known(struct fetch *f, const char *commit, const char **out)
 {
 	const char *const args[] = { "rev-list", "--objects", "--quiet", commit,
 		"--not", REF, NULL };
-	const struct job_spec *spec = &f->git.job->spec;
+	const struct job_description *spec = &f->git.job->spec;
 	const size_t len = commit == NULL ? 0 : strlen(commit);
 	const struct err *e;
 	struct buf ignored;
@@ -385,7 +385,7 @@ fetch_known(struct fetch *f, const char *commit, const char **out)
 
 	*out = NULL;
 	if ((len != 40 && len != 64) || spec->head_only != 0 ||
-	    spec->on_branch != 0 || (f->branch[0] == '\0' && f->tag == NULL) ||
+	    spec->on_branch || (f->branch[0] == '\0' && f->tag == NULL) ||
 	    (f->was.flags & CLONE_OWN) == 0 ||
 	    !str_eq(f->was.address, spec->repository) ||
 	    !str_eq(f->was.commit, fetch_tip(f)))

@@ -27,11 +27,11 @@
  * because ssh(1) closes all inherited descriptors. */
 static const struct {
 	const char *name;
-	size_t offset; /* of its text in struct job_spec */
+	size_t offset; /* of its text in struct job_description */
 } materials[] = {
-	{ "slipway-ca", offsetof(struct job_spec, tls_ca) },
-	{ SSH_KEY, offsetof(struct job_spec, ssh_key) },
-	{ KNOWN_HOSTS, offsetof(struct job_spec, known_hosts) },
+	{ "slipway-ca", offsetof(struct job_description, tls_ca) },
+	{ SSH_KEY, offsetof(struct job_description, ssh_key) },
+	{ KNOWN_HOSTS, offsetof(struct job_description, known_hosts) },
 };
 #define MATERIALS (sizeof(materials) / sizeof(materials[0]))
 
@@ -78,7 +78,7 @@ config_write(struct job *job)
 	if (str_starts(path, "file://"))
 		path += strlen("file://");
 	text = "";
-	if (job->spec.allow_local != 0 && path[0] == '/' &&
+	if (job->spec.allow_local && path[0] == '/' &&
 	    strpbrk(path, "\"\\\n") == NULL)
 		text = arena_printf(job->a,
 		    "[safe]\n\tdirectory = \"%s\"\n"
@@ -162,7 +162,7 @@ set(struct git *g, const char *setting)
 static const struct err *
 arguments(struct git *g)
 {
-	const struct job_spec *spec = &g->job->spec;
+	const struct job_description *spec = &g->job->spec;
 	const struct git_ssh ssh = {
 		.key = spec->ssh_key == NULL ? NULL : SSH_KEY,
 		.known_hosts = spec->known_hosts == NULL ? NULL : KNOWN_HOSTS,
@@ -175,9 +175,9 @@ arguments(struct git *g)
 		return err_new(ERR_CONFIG, "git not found in %s", spec->path);
 	for (i = 0; i < GIT_SETTINGS; i++)
 		set(g, git_settings[i]);
-	if (spec->allow_http != 0)
+	if (spec->allow_http)
 		set(g, GIT_ALLOW_HTTP);
-	if (spec->allow_local != 0)
+	if (spec->allow_local)
 		set(g, GIT_ALLOW_LOCAL);
 	if (spec->tls_ca != NULL) {
 		set(g,

@@ -22,16 +22,27 @@ env_put(struct env *env, const char *name, const char *value)
 
 /* Adds a variable of the user, unless the service has set it. */
 static void
-env_add(struct env *env, const char *pair)
+env_add(struct env *env, const char *name, const char *value)
 {
-	size_t len = strcspn(pair, "=") + 1, i;
+	const char *prefix = arena_printf(env->a, "%s=", name);
+	size_t i;
 
-	if (str_starts(pair, "SLIPWAY_"))
+	if (str_starts(name, "SLIPWAY_"))
 		return;
 	for (i = 0; i < env->own; i++)
-		if (strncmp(env->items[i], pair, len) == 0)
+		if (str_starts(env->items[i], prefix))
 			return;
-	env->items[env->n++] = pair;
+	env->items[env->n++] = arena_printf(env->a, "%s%s", prefix, value);
+}
+
+static void
+env_map(struct env *env, const struct map *map)
+{
+	const struct pair *p = map->items;
+	size_t i;
+
+	for (i = 0; i < map->n; i++)
+		env_add(env, p[i].key, p[i].value);
 }
 
 /* Directories of the cache, by the variables of programs that use it. A user can
@@ -49,9 +60,8 @@ env_cache(struct env *env, const char *cache)
 
 	env->own = env->n;
 	for (i = 0; cache != NULL && i < sizeof(names) / sizeof(names[0]); i++)
-		env_add(env,
-		    arena_printf(env->a, "%s=%s%s", names[i][0], cache,
-			names[i][1]));
+		env_add(env, names[i][0],
+		    arena_printf(env->a, "%s%s", cache, names[i][1]));
 }
 
 static void
@@ -63,9 +73,8 @@ env_number(struct env *env, const char *name, int64_t n)
 const char *const *
 job_environment(const struct job *job, const char *branch, const char *hash)
 {
-	const struct job_spec *spec = &job->spec;
+	const struct job_description *spec = &job->spec;
 	struct env env = { .a = job->a };
-	size_t i;
 
 	env.items = arena_alloc(job->a, spec->env.n + spec->secret.n + 24,
 	    sizeof(*env.items));
@@ -91,10 +100,8 @@ job_environment(const struct job *job, const char *branch, const char *hash)
 	env_put(&env, "SLIPWAY_WORKSPACE", job->place.workspace);
 	if (job->place.cache != NULL)
 		env_put(&env, "SLIPWAY_CACHE", job->place.cache);
-	for (i = 0; i < spec->env.n; i++)
-		env_add(&env, spec->env.items[i]);
-	for (i = 0; i < spec->secret.n; i++)
-		env_add(&env, spec->secret.items[i]);
+	env_map(&env, &spec->env);
+	env_map(&env, &spec->secret);
 	env_cache(&env, job->place.cache);
 	return env.items;
 }

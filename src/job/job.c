@@ -257,14 +257,13 @@ signals(struct job *job)
 static const struct err *
 secrets(struct job *job, struct mask *mask)
 {
-	const struct job_spec *spec = &job->spec;
+	const struct job_description *spec = &job->spec;
+	const struct pair *p = spec->secret.items;
 	const char *value;
 	size_t i;
 
-	for (i = 0; i < spec->secret.n; i++) {
-		value = strchr(spec->secret.items[i], '=') + 1;
-		mask_add(mask, value, strlen(value));
-	}
+	for (i = 0; i < spec->secret.n; i++)
+		mask_add(mask, p[i].value, strlen(p[i].value));
 	if (spec->credential != NULL) {
 		if ((value = strchr(spec->credential, '\n')) == NULL)
 			return err_new(ERR_INTERNAL, "malformed credential");
@@ -297,8 +296,8 @@ prepare(struct job *job)
 		    job->shared->msg);
 	if ((e = signals(job)) != NULL)
 		return e;
-	if ((e = job_spec_read(job->a, JOB_FD(WIRE_FD_JOB), &job->spec)) !=
-	    NULL)
+	if ((e = job_description_read(job->a, JOB_FD(WIRE_FD_JOB),
+		 &job->spec)) != NULL)
 		return e;
 	job->log.max = job->spec.log_max;
 	return secrets(job, mask);

@@ -17,84 +17,12 @@
 #include "job/mask.h"
 #include "job/seen.h"
 #include "job/userinfo.h"
+#include "spool/description.h"
 #include "spool/spool.h"
 #include "spool/wire.h"
 
 /* Descriptor of enum wire_fd. */
 #define JOB_FD(which) (3 + (which))
-
-enum job_checkout { CHECKOUT_FRESH, CHECKOUT_KEEP, CHECKOUT_NONE };
-enum job_when { WHEN_SUCCESS, WHEN_FAILURE, WHEN_ALWAYS };
-
-struct job_step {
-	const char *name;
-	const char *script;
-	size_t script_len;
-	const char *directory; /* in the workspace; NULL = its root */
-	int64_t timeout;       /* seconds, 0 = none */
-	enum job_when when;
-	int64_t may_fail;
-};
-
-struct job_list {
-	const char **items;
-	size_t n;
-};
-
-enum head_only {
-	HEAD_ANY,    /* check out the commit */
-	HEAD_REJECT, /* nothing */
-	HEAD_FOLLOW, /* check out the other one */
-};
-
-/* The description written by the dispatcher.  Missing texts are NULL. */
-struct job_spec {
-	int64_t deployment;
-	int64_t epoch;
-	int64_t project;
-	const char *project_name;
-	const char *pipeline_name;
-	const char *environment_name; /* NULL = none */
-	int64_t rollback_to; /* the deployment that a rollback repeats, or 0 */
-	const char *repository;
-	const char *branch;
-	const char *tag; /* in place of the branch */
-	const char *commit;
-	int64_t head_only; /* what to do if the branch's head, or the tag, is
-			    * another one: enum head_only */
-	int64_t on_branch; /* reject it if the branch or tag does not contain
-			    * it */
-	const char *credential;
-	const char *note;
-	const char *offline;  /* why nothing may be fetched, or NULL */
-	const char *silent;   /* the outage for which there is no credential */
-	int64_t git_known;    /* the repository's address was right before */
-	int64_t git_patience; /* seconds for which the deployment may wait for
-			       * its Git server */
-	const char *tls_ca;
-	const char *ssh_key;
-	const char *known_hosts;
-	const char *objects;
-	int64_t commits;
-	struct job_list env;
-	struct job_list secret;
-	struct job_step *steps;
-	size_t nsteps;
-	int64_t timeout;
-	int64_t checkout_timeout;
-	int64_t grace;
-	int64_t cancel_grace;
-	int64_t log_max;
-	const char *path;
-	int64_t allow_http;
-	int64_t allow_local;
-	int64_t submodules;
-	enum job_checkout checkout;
-};
-
-/* ERR_INTERNAL names the malformed or missing record. */
-MUSTCHECK const struct err *job_spec_read(struct arena *, int fd,
-    struct job_spec *out);
 
 /* What the monitor passed on the command line. */
 struct job_place {
@@ -157,7 +85,7 @@ void job_log_close(struct job_log *);
 
 struct job {
 	struct arena *a;
-	struct job_spec spec;
+	struct job_description spec;
 	struct job_place place;
 	struct job_log log;
 	int result_fd;
@@ -208,6 +136,13 @@ struct run_end {
 	int status; /* from wait(2) */
 	int error;  /* errno, with RUN_NOT_STARTED */
 };
+
+/* Step i of its description. */
+static inline const struct job_step *
+job_step_at(const struct job *job, size_t i)
+{
+	return (const struct job_step *)job->spec.steps.items + i;
+}
 
 /* Reads pending requests. */
 void job_control(struct job *);

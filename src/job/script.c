@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/file.h"
@@ -17,7 +18,7 @@
 static const struct err *
 script_write(void *arg)
 {
-	const struct job_step *step = arg;
+	const struct job_step *step = *(const struct job_step **)arg;
 	const struct err *e;
 	int fd;
 
@@ -29,7 +30,7 @@ script_write(void *arg)
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
 	if (fd == -1)
 		return err_errno("create a step's script");
-	e = file_store(fd, step->script, step->script_len);
+	e = file_store(fd, step->script, strlen(step->script));
 	if (close(fd) == -1 && e == NULL)
 		e = err_errno("write a step's script");
 	return e;
@@ -50,20 +51,20 @@ script_create(const struct job_step *step)
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
 	if (fd == -1)
 		return false;
-	is_stored = file_store(fd, step->script, step->script_len) == NULL;
+	is_stored = file_store(fd, step->script, strlen(step->script)) == NULL;
 	return close(fd) == 0 && is_stored;
 }
 
 const struct err *
 job_script(struct job *job, size_t i)
 {
-	struct job_step *step = &job->spec.steps[i];
+	const struct job_step *step = job_step_at(job, i);
 	const struct err *e;
 	const char *ignored;
 
 	if (script_create(step))
 		return NULL;
-	e = job_call_within(job, SCRIPT_MS, script_write, step, &ignored);
+	e = job_call_within(job, SCRIPT_MS, script_write, &step, &ignored);
 	return e == NULL ? NULL :
 			   err_wrap(e, "write the script of step %zu", i + 1);
 }

@@ -110,7 +110,7 @@ course_fail_step(struct course *c, size_t i, enum reason reason,
 {
 	struct job *job = c->job;
 
-	if (job->spec.steps[i].may_fail == 0) {
+	if (!job_step_at(job, i)->may_fail) {
 		course_fail(c, reason, detail);
 		return;
 	}
@@ -126,10 +126,10 @@ course_fail_step(struct course *c, size_t i, enum reason reason,
 static bool
 course_requires(const struct course *c, size_t i, enum job_when when)
 {
-	const struct job_spec *spec = &c->job->spec;
+	const struct job_step *step = c->job->spec.steps.items;
 
-	for (; i < spec->nsteps; i++)
-		if (spec->steps[i].may_fail == 0 && spec->steps[i].when == when)
+	for (; i < c->job->spec.steps.n; i++)
+		if (!step[i].may_fail && step[i].when == when)
 			return true;
 	return false;
 }
@@ -140,8 +140,7 @@ course_requires(const struct course *c, size_t i, enum job_when when)
 static bool
 course_is_achieved(const struct course *c, size_t i)
 {
-	return !c->failed && c->achieved &&
-	    c->job->spec.steps[i].may_fail != 0 &&
+	return !c->failed && c->achieved && job_step_at(c->job, i)->may_fail &&
 	    !course_requires(c, i, WHEN_SUCCESS);
 }
 
@@ -154,7 +153,8 @@ course_note(struct course *c, size_t i)
 	    course_requires(c, i, WHEN_ALWAYS))
 		return;
 	c->noted = true;
-	job_result(c->job, "achieved", "%zu %s", i, c->job->spec.steps[i].name);
+	job_result(c->job, "achieved", "%zu %s", i,
+	    job_step_at(c->job, i)->name);
 }
 
 /* Ends the rest of the deployment; what was achieved remains a success. */
@@ -185,14 +185,14 @@ course_obey(struct course *c, size_t i)
 	    arena_printf(job->a,
 		"It was canceled before step %zu (%s), when everything else "
 		"had succeeded.",
-		i + 1, job->spec.steps[i].name));
+		i + 1, job_step_at(job, i)->name));
 }
 
 static void
 course_update(struct course *c, size_t i, const struct run_end *end)
 {
 	struct job *job = c->job;
-	const struct job_step *step = &job->spec.steps[i];
+	const struct job_step *step = job_step_at(job, i);
 	const bool late = end->how == RUN_TIMED_OUT;
 	const int64_t since = step->when == WHEN_SUCCESS ? time_mono_ms() :
 							   job->cancel_at;
@@ -205,7 +205,7 @@ course_update(struct course *c, size_t i, const struct run_end *end)
 		return;
 	}
 	if (run_succeeded(end)) {
-		c->achieved = c->achieved || step->may_fail == 0;
+		c->achieved = c->achieved || !step->may_fail;
 		return;
 	}
 	if (detail == NULL)
@@ -253,7 +253,7 @@ step_end(const struct course *c, size_t i, enum state state, const char *exited,
 static int
 step_directory(struct course *c, size_t i, int64_t before)
 {
-	const struct job_step *step = &c->job->spec.steps[i];
+	const struct job_step *step = job_step_at(c->job, i);
 	const struct err *e;
 	int fd;
 
@@ -280,13 +280,13 @@ step_give_up(struct course *c, size_t i, int64_t before, const struct err *e)
 {
 	struct job *job = c->job;
 
-	if (job->spec.steps[i].may_fail == 0)
+	if (!job_step_at(job, i)->may_fail)
 		return e;
 	job_log_say(&job->log, "==> step %zu could not run: %s", i + 1, e->msg);
 	step_end(c, i, STATE_FAILED, "- -", before);
 	course_fail_step(c, i, REASON_RUNNER,
 	    arena_printf(job->a, "Step %zu (%s) could not run: %s.", i + 1,
-		job->spec.steps[i].name, e->msg));
+		job_step_at(job, i)->name, e->msg));
 	return NULL;
 }
 
@@ -294,7 +294,7 @@ static const struct err *
 step_run(struct course *c, size_t i)
 {
 	struct job *job = c->job;
-	const struct job_step *step = &job->spec.steps[i];
+	const struct job_step *step = job_step_at(job, i);
 	const char *file = arena_printf(job->a, "%s/" JOB_SCRIPT,
 	    job->place.home);
 	const char *const direct[] = { file, NULL };
@@ -361,8 +361,8 @@ leftovers_hide(struct job *job)
 	const char *ignored;
 	size_t i;
 
-	for (i = 0; i < job->spec.nsteps; i++)
-		if (job->spec.steps[i].when != WHEN_SUCCESS)
+	for (i = 0; i < job->spec.steps.n; i++)
+		if (job_step_at(job, i)->when != WHEN_SUCCESS)
 			return job_call_within(job, CLEANUP_MS,
 			    leftovers_remove, NULL, &ignored);
 	return NULL;
@@ -506,10 +506,10 @@ course_run(struct course *c)
 						  course_checkout(c);
 	if (e != NULL || c->is_away)
 		return e;
-	for (i = 0; i < job->spec.nsteps; i++) {
+	for (i = 0; i < job->spec.steps.n; i++) {
 		job_control(job);
 		course_obey(c, i);
-		if (!step_is_due(c, &job->spec.steps[i])) {
+		if (!step_is_due(c, job_step_at(job, i))) {
 			job_result(job, "step-skipped", "%zu", i);
 			continue;
 		}

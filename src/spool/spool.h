@@ -19,10 +19,6 @@
  *              job, for its next; one file for each project that has a
  *              directory on this host
  *
- * The job's input, its description, contains secrets: it is passed as a
- * descriptor of memory and never written to a file.  It is complete when it
- * ends with an END record.
- *
  * Records of descriptions and results are text: "NAME LENGTH\n" BYTES "\n".  A
  * name is [a-z-]+; a length is decimal, at most SPOOL_RECORD.  A record that is
  * cut short does not count as present.
@@ -38,62 +34,6 @@
 #define SPOOL_RECORD ((size_t)1 << 20)
 #define SPOOL_BEGUN 1    /* bytes of the lock, like the next one */
 #define SPOOL_GIVEN_UP 2 /* by its dispatcher: no job will begin */
-
-/* Names of the records of a job description, in order.  One value each, but
- * env, secret and step-* repeat: each step starts with its step-name. */
-#define SPOOL_JOB_RECORDS(X)                                                   \
-	X(DEPLOYMENT, "deployment") /* id */                                   \
-	X(EPOCH, "epoch")                                                      \
-	X(PROJECT, "project") /* id */                                         \
-	X(PROJECT_NAME, "project-name")                                        \
-	X(PIPELINE_NAME, "pipeline-name")                                      \
-	X(ENVIRONMENT_NAME, "environment-name") /* absent = none */            \
-	X(ROLLBACK_TO, "rollback-to") /* deployment that a rollback repeats */ \
-	X(REPOSITORY, "repository")                                            \
-	X(BRANCH, "branch")         /* absent = HEAD */                        \
-	X(TAG, "tag")               /* in place of the branch */               \
-	X(COMMIT, "commit")         /* absent = the branch's */                \
-	X(HEAD_ONLY, "head-only")   /* 1: only while it is the branch's, 2: \
-				     * else the branch's instead */  \
-	X(ON_BRANCH, "on-branch")   /* 1: only if the branch has it */         \
-	X(CREDENTIAL, "credential") /* "user\nsecret" for https */             \
-	X(NOTE, "note")       /* on a missing credential, for a failure */     \
-	X(OFFLINE, "offline") /* why nothing may be fetched */                 \
-	X(SILENT, "silent")   /* why the credential is missing: an outage */   \
-	X(GIT_KNOWN, "git-known")       /* 1: the address was right before */  \
-	X(GIT_PATIENCE, "git-patience") /* seconds, see GIT_AWAY */            \
-	X(TLS_CA, "tls-ca")             /* text of a CA file, for https */     \
-	X(SSH_KEY, "ssh-key")           /* text of a private key, for ssh */   \
-	X(KNOWN_HOSTS, "known-hosts")                                          \
-	X(OBJECTS, "objects") /* what the last result reported */              \
-	X(COMMITS, "commits") /* how many of the branch to report */           \
-	X(ENV, "env")         /* NAME=value */                                 \
-	X(SECRET, "secret")   /* NAME=value, masked in the log */              \
-	X(STEP_NAME, "step-name")                                              \
-	X(STEP_SCRIPT, "step-script")                                          \
-	X(STEP_DIRECTORY, "step-directory") /* absent = the workspace */       \
-	X(STEP_TIMEOUT, "step-timeout")     /* seconds, 0 = none */            \
-	X(STEP_WHEN, "step-when")           /* success, failure, always */     \
-	X(STEP_MAY_FAIL, "step-may-fail")   /* 1 or 0 (default) */             \
-	X(TIMEOUT, "timeout")               /* of the pipeline, 0 = none */    \
-	X(CHECKOUT_TIMEOUT, "checkout-timeout")                                \
-	X(GRACE, "grace")                                                      \
-	X(CANCEL_GRACE, "cancel-grace")                                        \
-	X(LOG_MAX, "log-max")                                                  \
-	X(PATH, "path")                                                        \
-	X(ALLOW_HTTP, "allow-http") /* 1 or 0, like the next two */            \
-	X(ALLOW_LOCAL, "allow-local")                                          \
-	/* enum spool_submodules, as a number */                               \
-	X(SUBMODULES, "submodules")                                            \
-	X(CHECKOUT, "checkout") /* fresh (default), keep, none */              \
-	X(JOB_END, "end")
-
-/* What becomes of submodules. */
-enum spool_submodules {
-	SUBMODULES_NONE,
-	SUBMODULES_FETCHED,
-	SUBMODULES_PUBLIC, /* fetched without the credential and the key */
-};
 
 /* Records of a result.  Times are milliseconds since 1970 UTC. */
 #define SPOOL_RESULT_RECORDS(X)                                                    \

@@ -6,14 +6,16 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "job/job.h"
+#include "spool/description.h"
+#include "spool/spool.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct arena *a = arena_open((size_t)64 << 20);
 	const struct err *e = NULL;
-	struct job_spec spec;
+	struct job_description job, same;
+	const struct job_step *step;
 	struct record r;
 	struct buf again;
 	size_t at = 0, last, i;
@@ -33,13 +35,23 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	MUST(buf_check(&again) == NULL && again.len == at &&
 	    (at == 0 || memcmp(again.data, data, at) == 0));
-	e = job_spec_read(a, fd, &spec);
+	e = job_description_read(a, fd, &job);
 	if (e == NULL) {
-		MUST(spec.deployment > 0 && spec.path != NULL);
-		for (i = 0; i < spec.nsteps; i++)
-			MUST(spec.steps[i].script != NULL);
-		for (i = 0; i < spec.env.n; i++)
-			MUST(strchr(spec.env.items[i], '=') != NULL);
+		MUST(job.deployment > 0 && job.path != NULL);
+		step = job.steps.items;
+		for (i = 0; i < job.steps.n; i++)
+			MUST(step[i].script != NULL);
+		buf_clear(&again);
+		job_description_write(&again, &job);
+		job_description_end(&again);
+		MUST(buf_check(&again) == NULL && ftruncate(fd, 0) == 0 &&
+		    pwrite(fd, again.data, again.len, 0) ==
+			(ssize_t)again.len &&
+		    job_description_read(a, fd, &same) == NULL);
+		MUST(same.deployment == job.deployment &&
+		    same.steps.n == job.steps.n && same.env.n == job.env.n &&
+		    same.secret.n == job.secret.n &&
+		    same.checkout == job.checkout);
 	}
 	buf_release(&again);
 	(void)close(fd);
