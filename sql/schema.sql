@@ -304,6 +304,16 @@ CREATE TABLE git_repo (
 	CONSTRAINT git_repo_of FOREIGN KEY (project_id) REFERENCES project (id)
 ) COLLATE utf8mb4_bin;
 
+-- The numbers of those that the user who set the list could read.
+CREATE TABLE git_submodule (
+	project_id BIGINT NOT NULL,
+	path VARCHAR(255) NOT NULL,
+	server VARCHAR(255) NOT NULL,
+	repo_id VARCHAR(64) NOT NULL,
+	PRIMARY KEY (project_id, path),
+	CONSTRAINT git_submodule_of FOREIGN KEY (project_id) REFERENCES project (id)
+) COLLATE utf8mb4_bin;
+
 -- A user's tokens at the Git server, sealed.  `epoch` counts what was stored;
 -- who refreshes holds `refresh_by` until `refresh_until`.
 CREATE TABLE git_token (
@@ -470,6 +480,8 @@ CREATE TABLE project (
 	triggers LONGTEXT COLLATE utf8mb4_bin NOT NULL DEFAULT '[]' CHECK (json_valid(triggers)),
 	badge TINYINT NOT NULL DEFAULT 0,
 	submodules TINYINT,
+	submodule_repositories LONGTEXT COLLATE utf8mb4_bin NOT NULL DEFAULT '[]' CHECK (json_valid(submodule_repositories)),
+	submodules_by BIGINT,
 	lfs TINYINT NOT NULL DEFAULT 1,
 	trigger_secrets LONGTEXT COLLATE utf8mb4_bin CHECK (json_valid(trigger_secrets)),
 	valid TINYINT NOT NULL DEFAULT 1,

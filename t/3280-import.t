@@ -51,7 +51,8 @@ my %values = (
 			required => $false, default => '1', description => undef, pattern => '[0-9]',
 			secret => $false } ] ],
 		extraEnv => [ 'deployers', 'nobody' ], badge => [ $true, $false ],
-		submodules => [ $true, undef ], lfs => [ $false, $true ],
+		submodules => [ $true, undef ], submoduleRepositories => [ ['team/theme'], [] ],
+		lfs => [ $false, $true ],
 	},
 	Trigger => {
 		branch => [ 'release/*', undef ], tag => [ undef, 'v*' ], pipeline => [ 'build', 'ship' ],
@@ -199,7 +200,8 @@ is_deeply(export($copy)->{environments}[1]{variables}, [], 'the missing variable
 # --- parts are found by name, and the others stay
 $got = import({ name => 'copy', repository => $again->{repository}, pipelines => [ { name => 'SHIP' } ] });
 is_deeply(parts($got),
-    [ 'project copy: changed badge defaultBranch description envPresets lfs name submodules triggers',
+    [ 'project copy: changed badge defaultBranch description envPresets lfs name submoduleRepositories '
+    . 'submodules triggers',
     'pipeline SHIP: changed name steps' ], 'names are compared regardless of case') or diag($got->{body});
 is($got->{json}{projectId}, $copy, 'the project is the same');
 my $rest = export($copy);

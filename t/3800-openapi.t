@@ -142,7 +142,8 @@ sub show {
 my %project = (
 	name => 'Shop', repository => 'https://git.example.org/team/shop.git',
 	description => 'What we sell', defaultBranch => 'main', extraEnv => 'deployers',
-	badge => JSON::PP::true, submodules => JSON::PP::false, lfs => JSON::PP::false,
+	badge => JSON::PP::true, submodules => JSON::PP::false,
+	submoduleRepositories => ['team/theme'], lfs => JSON::PP::false,
 	envPresets => [
 		{ key => 'TARGET', label => 'Where to', type => 'select', required => JSON::PP::true,
 			options => [{ label => 'Live', value => 'live' },

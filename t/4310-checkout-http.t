@@ -162,18 +162,45 @@ $job = deploy(repository => "$base/private/super", credential => "oauth2\n$secre
     uid => $job->{uid}, workspace => $job->{workspace}, steps => ['cat s/file']);
 like(job_log($job), qr/^one$/m, 'a submodule is checked out again');
 
-# --- submodules without the credential
+# --- submodules: the credential only for what is lent
 requests();
-$job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret", submodules => 2,
+my %super = (repository => "$base/private/super", credential => "oauth2\n$secret", submodules => 2,
     steps => ['cat s/file']);
+my $rule = qr/not public is read only if a maintainer.* lists it in submoduleRepositories .*projects\/7/;
+$job = deploy(%super);
 is(scalar job_end($job), 'failed checkout_failed', 'a private submodule needs a credential');
-like(job_log($job), qr/^==> submodules are fetched without the service's credentials$/m, 'the log says why');
+like(job_log($job), $rule, 'the log says why');
 unlike(requests(), qr{/private/repo\S* oauth2}, 'the server gets none for it');
-run_cmd('sh', '-ec',
-    "cd '$root/super'; printf '[submodule \"s\"]\n\tpath = s\n\turl = $base/open/repo\n' >.gitmodules; "
-    . "git add .gitmodules; git commit -qm open");
-$job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret", submodules => 2,
-    steps => ['cat s/file']);
+$job = deploy(%super, lent => "$base/private/other.git $base/private/rep $base/private/repo2",
+    refused => 'a/b is no repository');
+is(scalar job_end($job), 'failed checkout_failed', 'those that are lent are others');
+like(job_log($job), qr{$rule\); in that list, a/b is no repository\)},
+    'the log has the reason of the dispatcher');
+unlike(requests(), qr{/private/repo\S* oauth2}, 'the server gets no credential for it');
+$job = deploy(%super, lent => "$base/private/other.git $base/private/repo.git");
+is(scalar job_end($job), 'success -', 'a submodule that is lent is fetched') or diag(job_log($job));
+like(requests(), qr{/private/repo\S* oauth2}, 'the server gets the credential for it');
+sub submodule_at {
+	my ($url) = @_;
+	run_cmd('sh', '-ec',
+	    "cd '$root/super'; printf '[submodule \"s\"]\n\tpath = s\n\turl = $url\n' >.gitmodules; "
+	    . "git add .gitmodules; git commit --allow-empty -qm changed");
+	return;
+}
+# an address that git's library or the server changes into that of another repository
+for my $url ("$base/private/other/../repo", "$base/private/other/%%2e%%2e/repo", "$base/private//repo") {
+	submodule_at($url);
+	$job = deploy(%super, lent => "$base/private/other.git");
+	is(scalar job_end($job), 'failed checkout_failed', "$url is not lent");
+	unlike(requests(), qr{repo\S* oauth2}, "the server gets no credential for $url");
+}
+submodule_at('ssh://git@127.0.0.1:1/private/repo');
+$job = deploy(%super, lent => "$base/private/repo.git");
+is(scalar job_end($job), 'failed checkout_failed', 'a submodule over SSH is not fetched');
+like(job_log($job), qr/Over SSH, submodules are read only with a deploy key/, 'the log says why')
+    or diag(job_log($job));
+submodule_at("$base/open/repo");
+$job = deploy(%super);
 is(scalar job_end($job), 'success -', 'a public submodule needs no credential') or diag(job_log($job));
 
 # --- askpass alone

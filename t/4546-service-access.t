@@ -167,20 +167,86 @@ denied(manual(max => $p, $l), qr/user who set the project's repository cannot re
 $got = $all->wait(manual(ann => $p, $l));
 like($got->{detail}, qr/connect to host localhost port 1/, 'a deployment by ann over SSH is tried');
 
-# --- submodules, which the repository names
-my $lib = repo('eve/lib', 'eve');
+# --- submodules, which whoever can push names
+my $lib = repo('eve/lib', 'eve', 'ann');
 $lib->git('update-index', '--add', '--cacheinfo', '160000,' . $secret->tip('main') . ',lib');
 $lib->commit('main', { '.gitmodules' => "[submodule \"lib\"]\n\tpath = lib\n\turl = "
 	. $secret->clone_url . "\n" }, 'a submodule');
-($p, $l) = project(eve => $lib->clone_url);
-my $id = manual(eve => $p, $l);
-is($all->wait($id)->{reason}, 'checkout_failed', 'a submodule that eve may not read fails');
+my $not_listed = qr/not public is read only if a maintainer.*it in submoduleRepositories of the project/;
+my $list = { submoduleRepositories => ['team/secret'] };
+# Waits for a deployment that must not read the submodule.
+sub unread {
+	my ($id, $like, $name) = @_;
+	my $d = $all->wait($id);
+	is("$d->{status} $d->{reason}", 'failed checkout_failed', "$name: fails") or diag($all->log($id));
+	like($d->{detail}, $like, "$name: the detail says what to do");
+	unlike($all->log($id), qr/secret of team/, "$name: no file was read");
+	is($forge->passwords(qr{^/team/secret\.git/}), '', "$name: git sent no token for it");
+	$forge->forget_requests;
+	return;
+}
+sub submodule_read {
+	my ($id, $whose, $name) = @_;
+	my $d = $all->wait($id);
+	is("$d->{status} $d->{reason}", 'failed step_failed', "$name: its step runs")
+	    or diag($d->{detail}, $all->log($id));
+	like($all->log($id), qr{secret of team/secret}, "$name: the step reads the submodule");
+	my $found = $forge->passwords(qr{^/team/secret\.git/});
+	is($found, { ann => $token{ann}, bot => $service }->{$whose}, "$name: git sent the token of $whose");
+	$forge->forget_requests;
+	return;
+}
+sub push_of_lib {
+	my ($p, $hook) = @_;
+	$lib->git('commit-tree', '-m', 'x', $lib->tip('main') . '^{tree}');
+	my $commit = $lib->commit('main', { n => ++$event }, "push $event");
+	my $got = push_to($p, $hook, path => 'eve/lib', repo_id => $lib->id, commit => $commit);
+	return $got->{json}{data}[0]{id} // die "push: $got->{status} $got->{body}";
+}
+sub lib_project {
+	my ($who) = @_;
+	my ($p) = project($who => $lib->clone_url);
+	return ($p, $all->pipeline($p, 'cat lib/file; false'));
+}
+sub list_as {
+	my ($who, $p, $body) = @_;
+	my $got = $api->put("/api/projects/$p", $body, $as{$who});
+	is($got->{status}, 200, "$who sets the list") or diag($got->{body});
+	return;
+}
+($p, $l) = lib_project('ann');
+$hook = hook(ann => $p, $l);
 passwords();
-$id = manual(max => $p, $l);
-is($all->wait($id)->{reason}, 'checkout_failed', 'the token of the service reads no submodule');
-like($all->log($id), qr/submodules are fetched without the service's credentials/, 'the log says so');
-is($forge->passwords(qr{^/team/secret\.git/}), '', 'git sends no token for the submodule');
-unlike($all->log($id), qr/secret of team/, 'none of its files is read');
+unread(push_of_lib($p, $hook), $not_listed, 'a push that names a submodule which ann can read');
+unread(fire(schedule(ann => $p, $l)), $not_listed, 'a schedule of ann');
+unread(manual(ann => $p, $l), $not_listed, 'a deployment by ann');
+unread(manual(max => $p, $l), $not_listed, 'a deployment with the token of the service');
+list_as(eve => $p, $list);
+my $foreign = qr{$not_listed.*team/secret cannot be read at the Git server by the user who set the list};
+unread(push_of_lib($p, $hook), $foreign, 'a list by eve, who cannot read it');
+unread(manual(max => $p, $l), $foreign, 'a list by eve, with the token of the service');
+is($db->sql("SELECT COUNT(*) FROM git_submodule WHERE project_id = $p"), 0, 'no number is stored');
+list_as(ann => $p, $list);
+submodule_read(push_of_lib($p, $hook), 'ann', 'a push after ann has sent the same list alone');
+submodule_read(manual(max => $p, $l), 'bot', 'a deployment with the token of the service');
+unread(manual(eve => $p, $l), qr{team/secret is not shown by the Git server to the user with whose access},
+    'a deployment by eve');
+list_as(eve => $p, { submoduleRepositories => ['team/secret'], description => 'all members' });
+submodule_read(manual(max => $p, $l), 'bot', 'eve has sent the same list with other members');
+$db->sql("UPDATE git_submodule SET repo_id = '@{[$trap->id]}' WHERE project_id = $p");
+$trap->{users}{ann} = 1;
+unread(push_of_lib($p, $hook), qr{team/secret is (?:eve/trap at the Git server now|not shown)},
+    'another repository has taken the path');
+list_as(ann => $p, $list);
+submodule_read(push_of_lib($p, $hook), 'ann', 'ann sends the list again');
+$got = $api->put("/api/projects/$p", { submoduleRepositories => [ 'team/lib' ] }, $as{vic});
+is(outcome($got), '422 /submoduleRepositories', 'vic, who has no account, cannot set the list')
+    or diag($got->{body});
+for my $bad ('team/theme.git', '../x', 'https://h/a/b', 'one', '/a/b', 'a/../b') {
+	$got = $api->put("/api/projects/$p", { submoduleRepositories => [$bad] }, $as{ann});
+	is(outcome($got), '422 /submoduleRepositories/0', "$bad is not accepted") or diag($got->{body});
+}
+passwords();
 
 # --- users without an account at the Git server
 $got = $api->put("/api/projects/$p", { repository => $secret->clone_url }, $as{vic});
@@ -196,9 +262,13 @@ is($api->get("/api/git/branches?projectId=$p", $as{max})->{status}, 200, 'max li
 read_as(fire(schedule(ann => $p, $l)), 'ann', 'a schedule of ann');
 $got = push_to($p, hook(ann => $p, $l));
 read_as($got->{json}{data}[0]{id}, 'ann', 'a push with the secret of ann');
+my ($of_lib, $l_lib) = lib_project('ann');
+list_as(ann => $of_lib, $list);
+submodule_read(manual(max => $of_lib, $l_lib), 'bot', 'a list that ann set, deployed by max');
 $db->sql("UPDATE user SET status = 'inactive' WHERE id = $id{ann}");
 $forge->expire_tokens('ann');
 read_as(manual(max => $p, $l), 'service', 'the same after ann has left');
+submodule_read(manual(max => $of_lib, $l_lib), 'bot', 'a submodule after ann has left');
 my $admin = $all->project($secret->clone_url);
 read_as(manual(max => $admin, $all->pipeline($admin, 'cat file; false')), 'service',
     'a repository that an administrator without an account set');

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include "access/setter.h"
 
+#include <strings.h>
+
 #include "core/log.h"
 #include "core/str.h"
 #include "store/gitrepo.h"
 #include "store/identity.h"
+#include "store/submodule.h"
 
 /* A repository, and what the user who set it finds. */
 struct setting {
@@ -95,6 +98,16 @@ setter_may(const struct access *x, struct arena *a, int64_t user_id,
 }
 
 const struct err *
+setter_may_list(const struct access *x, struct arena *a, int64_t user_id,
+    bool *out)
+{
+	*out = true;
+	return access_is_personal(x->forge) ?
+	    setter_account(x, a, user_id, out) :
+	    NULL;
+}
+
+const struct err *
 setter_check(const struct access *x, struct arena *a, int64_t project_id,
     const char *repository)
 {
@@ -136,4 +149,104 @@ setter_confirm(const struct access *x, int64_t project_id,
 		.path = repo->path };
 
 	return gitrepo_confirm(x->db, &row, user_id);
+}
+
+static void
+refuse(struct buf *refused, const char *path, const char *why)
+{
+	buf_printf(refused, "%s%s %s", refused->len > 0 ? "; " : "", path, why);
+}
+
+/* Finds the number of a repository in the list: that which is stored, or which
+ * the user who set the list finds now.  It stays unknown if that user has no
+ * account at the server. */
+static const struct err *
+listed_find(const struct access *x, struct arena *a,
+    const struct setter_list *list, const char *address,
+    struct forge_repo *repo)
+{
+	struct submodule row = { .project_id = list->project_id,
+		.server = forge_server(x->forge),
+		.path = repo->path },
+			 stored;
+	struct setting s = { .project_id = list->project_id,
+		.repository = address,
+		.repo = *repo };
+	const struct err *e;
+	bool has_account = false;
+
+	e = submodule_find(x->db, a, &row, &stored);
+	if (e == NULL)
+		repo->id = stored.repo_id;
+	if (e == NULL || e->code != ERR_NOTFOUND)
+		return e;
+	if (list->set_by.set &&
+	    (e = setter_account(x, a, list->set_by.n, &has_account)) != NULL)
+		return e;
+	if (!has_account)
+		return NULL;
+	if ((e = setting_find(x, a, &s, list->set_by.n)) != NULL)
+		return e;
+	row.repo_id = repo->id = s.found.id;
+	return submodule_confirm(x->db, &row, list->set_by.n);
+}
+
+/* Judges one repository of the list; `address` is that at its path. */
+static const struct err *
+listed_lend(const struct access *x, struct arena *a,
+    const struct setter_list *list, const char *address, struct buf *lent,
+    struct buf *refused)
+{
+	struct forge_repo repo;
+	const struct err *e;
+	const char *path;
+
+	if ((e = forge_repo_of(x->forge, a, address, &repo)) != NULL)
+		return e;
+	path = repo.path;
+	e = listed_find(x, a, list, address, &repo);
+	if (e != NULL && e->code == ERR_FORBIDDEN) {
+		refuse(refused, path,
+		    "cannot be read at the Git server by the user who set the "
+		    "list");
+		return NULL;
+	}
+	if (e != NULL)
+		return e;
+	e = forge_repo_find(x->forge, a, list->token, &repo);
+	if (e != NULL && !is_denied(e))
+		return e;
+	if (e != NULL)
+		refuse(refused, path,
+		    "is not shown by the Git server to the user with whose "
+		    "access the deployment reads");
+	else if (strcasecmp(repo.path, path) != 0)
+		refuse(refused, path,
+		    arena_printf(a, "is %s at the Git server now", repo.path));
+	if (e == NULL &&
+	    (address = forge_repo_address(x->forge, a, &repo)) != NULL)
+		buf_printf(lent, "%s%s", lent->len > 0 ? " " : "", address);
+	return NULL;
+}
+
+const struct err *
+setter_lend(const struct access *x, struct arena *a,
+    const struct setter_list *list, struct buf *lent, struct buf *refused)
+{
+	const struct submodule_path *p = list->paths.items;
+	const struct err *e = NULL;
+	struct forge_repo repo;
+	const char *address;
+	size_t i;
+
+	for (i = 0; e == NULL && i < list->paths.n; i++) {
+		repo = (struct forge_repo){ .path = p[i].path };
+		address = forge_repo_address(x->forge, a, &repo);
+		if (address != NULL)
+			e = listed_lend(x, a, list, address, lent, refused);
+		else
+			refuse(refused, p[i].path,
+			    "is no repository of the Git server");
+	}
+	return e;
 }

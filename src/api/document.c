@@ -177,6 +177,9 @@ static const struct shape document_notifier_shape = {
 	J(submodules, NULLABLE | FIELD_TRUTH, .max = 1,			\
 	    .doc = "Whether to fetch submodules; null = as the setting "	\
 		   "runner.submodules says."),				\
+	J(submodule_repositories, IO, .shape = &submodule_path_shape,	\
+	    .doc = "Repositories of the Git server that are read for "	\
+		   "submodules."),					\
 	J(lfs, IO | FIELD_TRUE,						\
 	    .doc = "Whether to fetch the files of Git LFS; default true."),	\
 	D(triggers, &document_trigger_shape,				\

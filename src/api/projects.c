@@ -3,29 +3,22 @@
 
 #include <string.h>
 
-#include "access/setter.h"
 #include "api/git_read.h"
 #include "api/resources.h"
 #include "api/rules.h"
-#include "core/branch.h"
 #include "core/str.h"
 #include "deploy/deploy.h"
 #include "deploy/presets.h"
-#include "deploy/repository.h"
 #include "deploy/secrets.h"
-#include "deploy/target.h"
 #include "store/cache.h"
 #include "store/deployment.h"
 #include "store/env.h"
 #include "store/gitrepo.h"
-#include "store/pipeline.h"
 #include "store/project.h"
 #include "store/push.h"
 #include "web/audited.h"
 #include "web/scope.h"
 
-#define TRIGGERS_MAX ((size_t)7 << 20) /* for an arena that holds them */
-#define GUEST_RULE "can be changed only by users who see all projects"
 #define JOINED_MAX ((size_t)16 << 20) /* the same for two sets of presets */
 
 /* What a transaction works on. */
@@ -100,170 +93,11 @@ api_project_show(struct req *rq)
 	return NULL;
 }
 
-/* Checks that the pattern can match a branch or tag. */
-static void
-trigger_look(struct req *rq, const struct trigger *t, size_t index)
-{
-	const char *at = arena_printf(rq->a, "/triggers/%zu/%s", index,
-	    t->tag != NULL ? "tag" : "branch");
-	const char *pattern = t->tag != NULL ? t->tag : t->branch;
-	const char *fault;
-
-	if (pattern != NULL && !faults_at(&rq->faults, at) &&
-	    (fault = target_pattern_fault(rq->a, pattern)) != NULL)
-		faults_add(&rq->faults, at, "%s", fault);
-}
-
-static const struct err *
-trigger_environment(struct req *rq, struct arena *a, int64_t project_id,
-    struct maybe environment_id, size_t index)
-{
-	struct environment env;
-	const struct err *e;
-
-	if (!environment_id.set)
-		return NULL;
-	e = environment_by_id(rq->db, a, environment_id.n, &env);
-	if (e != NULL && e->code != ERR_NOTFOUND)
-		return e;
-	if (e != NULL || env.project_id != project_id)
-		faults_add(&rq->faults,
-		    arena_printf(a, "/triggers/%zu/environmentId", index),
-		    "must be an environment of this project");
-	return NULL;
-}
-
-/* Checks the trigger's branch or tag, pipeline and environment. */
-static const struct err *
-trigger_judge(struct req *rq, struct arena *a, const struct project *p,
-    const struct trigger *t, size_t index)
-{
-	const struct err *e;
-
-	trigger_look(rq, t, index);
-	e = trigger_environment(rq, a, p->id, t->environment_id, index);
-	if (e != NULL || t->pipeline_id == 0)
-		return e;
-	e = deployment_share_pipeline(rq->db, a, p->id, t->pipeline_id);
-	if (e == NULL || e->code != ERR_NOTFOUND)
-		return e;
-	faults_add(&rq->faults,
-	    arena_printf(a, "/triggers/%zu/pipelineId", index),
-	    "must be a pipeline of this project");
-	return NULL;
-}
-
-static const struct err *
-triggers_judge(struct req *rq, const struct project *p)
-{
-	struct arena *a = arena_open(TRIGGERS_MAX);
-	const struct trigger *t;
-	const struct err *e;
-	struct list list;
-	size_t i;
-
-	e = json_items_sent(a, &trigger_shape, p->triggers.s, &list);
-	t = list.items;
-	for (i = 0; e == NULL && i < list.n; i++)
-		e = trigger_judge(rq, a, p, &t[i], i);
-	arena_close(a);
-	return e;
-}
-
-/* Settings and pipelines can change after a member was stored, so only members
- * that the request changes are checked. */
-static const struct err *
-changes_judge(struct req *rq, const struct project *p,
-    const struct project *stored)
-{
-	const char *fault;
-
-	if (p->repository != NULL &&
-	    !str_eq(p->repository, stored->repository) &&
-	    (fault = repository_fault(rq->a, &rq->settings->gitserver,
-		 p->repository)) != NULL)
-		faults_add(&rq->faults, "/repository", "%s", fault);
-	if (p->default_branch != NULL &&
-	    !str_eq(p->default_branch, stored->default_branch) &&
-	    (fault = branch_fault(p->default_branch)) != NULL)
-		faults_add(&rq->faults, "/defaultBranch", "%s", fault);
-	if (str_eq(p->triggers.s, stored->triggers.s))
-		return NULL;
-	return triggers_judge(rq, p);
-}
-
-/* Names are unique among all projects, so a conflict would tell a guest about
- * others; and the service may read repositories that a guest must not see. */
-static void
-guest_judge(struct req *rq, const struct project *p,
-    const struct project *stored)
-{
-	if (p->name != NULL && !str_eq(p->name, stored->name))
-		faults_add(&rq->faults, "/name", GUEST_RULE);
-	if (p->repository != NULL && !str_eq(p->repository, stored->repository))
-		faults_add(&rq->faults, "/repository", GUEST_RULE);
-}
-
-/* Whether the update sets the repository, or confirms it by sending it alone. */
-static bool
-is_set(const struct req *rq, const struct project *p, const char *before)
-{
-	return p->repository != NULL &&
-	    (!str_eq(p->repository, before) ||
-		json_is_only(rq->text, "repository"));
-}
-
-/* The service's credentials read what a user without an account at the Git
- * server sets. */
-static const struct err *
-setter_judge(struct req *rq, const struct project *p,
-    const struct project *stored)
-{
-	const struct err *e;
-	bool may;
-
-	if (role_of(rq->who.role) >= ROLE_MAINTAINER ||
-	    !is_set(rq, p, stored->repository))
-		return NULL;
-	e = setter_may(rq->access, rq->a, rq->who.user_id, p->repository, &may);
-	if (e == NULL && !may)
-		faults_add(&rq->faults, "/repository",
-		    "can be set only by a maintainer of all projects, or by a "
-		    "user who signs in at the Git server, because the service "
-		    "cannot know whether you may read the repository there");
-	return e;
-}
-
-static const struct err *
-api_project_judge(struct req *rq, const void *item)
-{
-	struct arena *a = arena_open(TRIGGERS_MAX);
-	struct deploy deploy = rules_context(rq, a);
-	const struct project *p = item;
-	struct project stored = { .id = 0 };
-	const struct err *e = NULL;
-
-	if (p->id != 0)
-		e = project_by_id(rq->db, a, p->id, &stored);
-	if (e == NULL && rq->member != 0)
-		guest_judge(rq, p, &stored);
-	if (e == NULL)
-		e = changes_judge(rq, p, &stored);
-	if (e == NULL)
-		e = setter_judge(rq, p, &stored);
-	arena_close(a);
-	if (e != NULL ||
-	    (e = presets_check(p->env_presets, &rq->faults)) != NULL ||
-	    (e = secrets_judge(&deploy, p)) != NULL)
-		return e;
-	return rq->member != 0 ? NULL : project_judge(rq->db, p, &rq->faults);
-}
-
 /* Writes a valid project: the row, and separately its secrets. */
 static const struct err *
 project_write(struct req *rq, const struct project *p, int64_t *id)
 {
-	struct arena *a = arena_open(TRIGGERS_MAX);
+	struct arena *a = arena_open(PROJECT_MAX);
 	struct deploy deploy = rules_context(rq, a);
 	struct project open = *p;
 	struct secrets secrets;
@@ -296,6 +130,7 @@ create_body(struct db *db, void *context)
 		return e;
 	if ((e = project_write(w->rq, w->rq->body, &id)) != NULL ||
 	    (e = gitrepo_set_by(db, id, w->rq->who.user_id)) != NULL ||
+	    (e = submodule_set_by(db, id, w->rq->who.user_id)) != NULL ||
 	    (e = audited_change(w->rq, AUDIT_OF_PROJECT, id, id)) != NULL)
 		return e;
 	/* read inside the transaction: a later query could fail */
@@ -313,6 +148,8 @@ api_project_create(struct req *rq)
 		sent->env_presets.s = "[]";
 	if (sent->triggers.s == NULL)
 		sent->triggers.s = "[]";
+	if (sent->submodule_repositories.s == NULL)
+		sent->submodule_repositories.s = "[]";
 	if (sent->extra_env == NULL)
 		sent->extra_env = ENV_EXTRA_MAINTAINERS;
 	sent->created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
@@ -333,7 +170,7 @@ repository_correct(struct db *db, struct req *rq, const struct project *p,
 {
 	const struct err *e;
 
-	if (!is_set(rq, p, before))
+	if (!project_is_set(rq, p, before))
 		return NULL;
 	if ((e = gitrepo_set_by(db, p->id, rq->who.user_id)) != NULL ||
 	    (e = gitrepo_forget(db, p->id)) != NULL ||
@@ -382,6 +219,9 @@ change_body(struct db *db, void *context)
 		return e;
 	if ((e = check_moved(db, rq, &w->p, old.repository)) != NULL ||
 	    (e = repository_correct(db, rq, &w->p, old.repository)) != NULL)
+		return e;
+	if (project_is_list_set(rq, &w->p, old.submodule_repositories.s) &&
+	    (e = submodule_set_by(db, old.id, rq->who.user_id)) != NULL)
 		return e;
 	if (audited_same(rq, &project_shape, &old, &w->p))
 		return NULL;
@@ -433,7 +273,7 @@ api_project_remove(struct req *rq)
 const struct err *
 project_presets_lock(struct req *rq, int64_t project_id)
 {
-	struct arena *a = arena_open(TRIGGERS_MAX);
+	struct arena *a = arena_open(PROJECT_MAX);
 	const struct err *e;
 	struct project p;
 
@@ -570,12 +410,12 @@ static const struct route routes[] = {
 	    .status = 200,
 	    .errors = asks_server },
 	CREATE("/api/projects", ROLE_MAINTAINER, api_project_create,
-	    api_project_judge, "createProject", "Create a project",
+	    project_request_judge, "createProject", "Create a project",
 	    project_shape),
 	SHOW("/api/projects/{id}", ROLE_VIEWER, api_project_show, "getProject",
 	    "Get a project with the state of its workspace", project_shape),
 	CHANGE("/api/projects/{id}", ROLE_MAINTAINER, api_project_change,
-	    api_project_judge, "updateProject", "Update a project",
+	    project_request_judge, "updateProject", "Update a project",
 	    project_shape),
 	REMOVE("/api/projects/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
 	    api_project_remove, "deleteProject",

@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: ISC */
-/* Changes of a project by routes of other resources. */
+/* The rules for requests that change a project, and changes by routes of other
+ * resources. */
 #ifndef SLIPWAY_API_PROJECTS_H
 #define SLIPWAY_API_PROJECTS_H
 
+#include "store/project.h"
 #include "web/req.h"
+
+#define PROJECT_MAX ((size_t)7 << 20) /* for an arena that holds triggers */
+
+/* The judge of the routes that create or change a project (struct project). */
+MUSTCHECK const struct err *project_request_judge(struct req *,
+    const void *item);
+/* Whether the update sets the repository, or confirms it by sending it alone;
+ * the other one, the list of repositories for submodules. */
+bool project_is_set(const struct req *, const struct project *,
+    const char *before);
+bool project_is_list_set(const struct req *, const struct project *,
+    const char *before);
 
 /* Adds faults at /presets if these envPresets cannot be added to the project.
  * An unknown project has no faults here. */

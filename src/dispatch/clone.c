@@ -82,6 +82,8 @@ clone_init(struct clone *c)
 	buf_init(&c->credential, CLONE_CREDENTIAL_MAX);
 	buf_init(&c->cause, CAUSE_MAX);
 	buf_init(&c->unsure, CAUSE_MAX);
+	buf_init(&c->lent, CLONE_CREDENTIAL_MAX);
+	buf_init(&c->refused, CLONE_CREDENTIAL_MAX);
 }
 
 /* The address, as far as it is known without a request to the Git server. */
@@ -215,14 +217,11 @@ clone_begin(const struct dispatch *d, struct clone *c,
 	bool known, has_service;
 
 	c->has_commit = claim->commit_hash != NULL && claim->head_only == 0;
-	c->has_submodules = claim->submodules.set ?
-	    claim->submodules.n != 0 :
-	    d->settings.runner.submodules;
 	if (!clone_is_needed(claim)) {
 		address_set(c, claim->repository, strlen(claim->repository));
 		return;
 	}
-	c->is_service = clone_has_service_key(d, claim);
+	c->submodules = clone_submodules(d, claim);
 	address = address_known(d, c, claim);
 	known = remote_is_known(d->forge, d->a, address);
 	/* the access of those on whose behalf it is fetched must be confirmed */
@@ -238,7 +237,6 @@ clone_begin(const struct dispatch *d, struct clone *c,
 	has_service = !claim->read_by.set && !claim->set_by.set &&
 	    clone_credential(d->forge, d->a, address,
 		d->settings.gitserver.token, &c->credential);
-	c->is_service = c->is_service || has_service;
 	if (known || claim->read_by.set)
 		finder_start(d, c, claim, name);
 	else if (!has_service)
@@ -269,6 +267,19 @@ cause_read(struct clone *c, const char *line, const char *end)
 	return next + 1;
 }
 
+/* Takes a line.  Returns what follows it. */
+static const char *
+line_read(struct buf *b, const char *line, const char *end)
+{
+	const char *next = memchr(line, '\n', (size_t)(end - line));
+
+	if (next == NULL)
+		return end;
+	buf_clear(b);
+	buf_add(b, line, (size_t)(next - line));
+	return next + 1;
+}
+
 /* The address differs only if the repository was renamed. */
 static void
 answer_read(struct clone *c, const struct buf *fresh, enum found how,
@@ -288,6 +299,8 @@ answer_read(struct clone *c, const struct buf *fresh, enum found how,
 		    c->address.data);
 	}
 	rest = cause_read(c, end + 1, fresh->data + fresh->len);
+	rest = line_read(&c->lent, rest, fresh->data + fresh->len);
+	rest = line_read(&c->refused, rest, fresh->data + fresh->len);
 	len = fresh->len - (size_t)(rest - fresh->data);
 	if (how == FOUND_OK || len > 0) {
 		buf_clear(&c->credential);
@@ -302,7 +315,7 @@ answer_take(const struct dispatch *d, struct clone *c, const char *name)
 	const int status = WIFEXITED(c->status) ? WEXITSTATUS(c->status) :
 						  FOUND_LATE;
 	const enum found how = (enum found)(
-	    status & ~(FOUND_STOP | FOUND_AWAY | FOUND_SERVICE));
+	    status & ~(FOUND_STOP | FOUND_AWAY));
 	char text[4096];
 	struct buf fresh;
 	ssize_t got;
@@ -317,7 +330,6 @@ answer_take(const struct dispatch *d, struct clone *c, const char *name)
 		answer_read(c, &fresh, how, name);
 	note_set(d, c, how);
 	c->is_away = (status & FOUND_AWAY) != 0;
-	c->is_service = c->is_service || (status & FOUND_SERVICE) != 0;
 	if (c->is_away && how == FOUND_SILENT)
 		c->silent = c->note;
 	if (how == FOUND_LATE)
@@ -351,6 +363,8 @@ clone_release(struct clone *c)
 	buf_release(&c->address);
 	buf_release(&c->cause);
 	buf_release(&c->unsure);
+	buf_release(&c->lent);
+	buf_release(&c->refused);
 	if (c->answer != -1)
 		(void)close(c->answer);
 	c->answer = -1;

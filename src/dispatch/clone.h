@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "core/buf.h"
+#include "spool/description.h"
 
 struct claim;
 struct dispatch;
@@ -33,15 +34,16 @@ struct clone {
 	struct buf cause;      /* why a request failed, "" = unknown */
 	struct buf unsure;     /* the text of a rejection */
 	bool has_commit;       /* the deployment names one */
-	bool has_submodules;   /* they are wanted */
-	bool is_service;       /* the credential or the key is the service's,
-				* which must not read what users name */
-	bool is_bound;         /* it is cloned only if the server confirms the
+	enum job_submodules submodules;
+	struct buf lent;    /* addresses of submodules that the credential
+				* reads, see setter_lend() */
+	struct buf refused; /* why it does not read others */
+	bool is_bound;      /* it is cloned only if the server confirms the
 				* stored number */
-	pid_t finder;          /* 0 = none, or it has ended */
-	int status;            /* its wait status */
-	int answer;            /* the pipe from it, -1 = closed */
-	int64_t until;         /* when it is given up, monotonic */
+	pid_t finder;       /* 0 = none, or it has ended */
+	int status;         /* its wait status */
+	int answer;         /* the pipe from it, -1 = closed */
+	int64_t until;      /* when it is given up, monotonic */
 };
 
 /* Whether the job contacts the Git server: for a checkout, or to compare the

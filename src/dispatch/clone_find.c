@@ -13,6 +13,8 @@
 #include "dispatch/child.h"
 #include "dispatch/context.h"
 #include "dispatch/remote.h"
+#include "json/json.h"
+#include "store/submodule.h"
 
 #define TOKEN_MS 9000 /* for the Git server to give a token */
 #define REPO_MS 8000  /* for the repository, which git may do without */
@@ -39,7 +41,9 @@ struct finder {
 	const char *cause;         /* of the request that failed */
 	int64_t retry_after;       /* seconds that the server demands, or 0 */
 	bool stop;                 /* the repository must not be cloned */
-	int64_t end;               /* monotonic */
+	struct buf lent;           /* see setter_lend(), like the next one */
+	struct buf refused;
+	int64_t end; /* monotonic */
 };
 
 bool
@@ -74,6 +78,20 @@ clone_has_service_key(const struct dispatch *d, const struct claim *claim)
 {
 	return claim->deploy_key == NULL &&
 	    d->settings.gitserver.ssh_key_file != NULL && is_over_ssh(claim);
+}
+
+enum job_submodules
+clone_submodules(const struct dispatch *d, const struct claim *claim)
+{
+	const bool wanted = claim->submodules.set ?
+	    claim->submodules.n != 0 :
+	    d->settings.runner.submodules;
+
+	if (!wanted)
+		return SUBMODULES_NONE;
+	return access_is_personal(d->forge) && !clone_has_deploy_key(claim) ?
+	    SUBMODULES_LENT :
+	    SUBMODULES_FETCHED;
 }
 
 /* The server, or the database, is not available now. */
@@ -310,6 +328,42 @@ setter_judge(struct finder *f)
 	return e->code == ERR_FORBIDDEN ? FOUND_FOREIGN : FOUND_UNSURE;
 }
 
+static const struct err *
+lend_ask(struct finder *f)
+{
+	const struct claim *c = f->claim;
+	struct setter_list list = { .project_id = c->project_id,
+		.set_by = c->submodules_by,
+		.token = f->token.text };
+	const struct err *e;
+
+	if ((e = json_items(f->d->a, &submodule_path_shape,
+		 c->submodule_repositories.s, &list.paths)) != NULL)
+		return e;
+	f->is_retried = true;
+	buf_clear(&f->lent);
+	buf_clear(&f->refused);
+	limit(f, ALL_MS);
+	return setter_lend(&f->access, f->d->a, &list, &f->lent, &f->refused);
+}
+
+/* Finds which submodules the token reads. */
+static enum found
+lend(struct finder *f, enum found how)
+{
+	const struct err *e;
+
+	if (how != FOUND_OK || f->stop || f->token.text == NULL ||
+	    clone_submodules(f->d, f->claim) != SUBMODULES_LENT ||
+	    (e = persist(f, lend_ask)) == NULL)
+		return how;
+	log_info("deployment %lld: the repositories of its submodules: %s",
+	    (long long)f->claim->id, err_words(e));
+	cause_note(f, e);
+	f->stop = true;
+	return FOUND_UNSURE;
+}
+
 /* Finds the token and the address. */
 static enum found
 find(struct finder *f)
@@ -382,7 +436,8 @@ answer(struct finder *f)
 	if (f->cause != NULL)
 		buf_printf(&out, "%lld %s", (long long)f->retry_after,
 		    f->cause);
-	buf_putc(&out, '\n');
+	buf_printf(&out, "\n%s\n%s\n", f->lent.len > 0 ? f->lent.data : "",
+	    f->refused.len > 0 ? f->refused.data : "");
 	(void)clone_credential(f->access.forge, f->d->a, repository,
 	    f->token.text, &out);
 	if ((e = buf_check(&out)) == NULL)
@@ -400,14 +455,15 @@ clone_find(const struct dispatch *d, const struct claim *claim)
 	enum found how = FOUND_LATE;
 	const struct err *e;
 
+	buf_init(&f.lent, CLONE_CREDENTIAL_MAX);
+	buf_init(&f.refused, CLONE_CREDENTIAL_MAX);
 	if ((e = child_connect(d, &f.access)) == NULL) {
-		how = find(&f);
+		how = lend(&f, find(&f));
 		store(&f);
 		e = answer(&f);
 	}
 	if (e != NULL)
 		log_err(e, "the token of the user who deploys");
 	_exit((int)how | (f.stop ? FOUND_STOP : 0) |
-	    (f.is_away ? FOUND_AWAY : 0) |
-	    (f.token.as == ACCESS_SERVICE ? FOUND_SERVICE : 0));
+	    (f.is_away ? FOUND_AWAY : 0));
 }

@@ -3,10 +3,10 @@
  * The finder: asks the Git server where a repository is, and whether it accepts
  * the token of the user who deploys.
  *
- * It writes "ADDRESS\nSECONDS CAUSE\nUSER\nSECRET" to descriptor 3, where the
- * address, the second line, and user and secret together, may be missing.  The
- * second line says why a request failed, and how long the server wants to be left
- * alone.  Its exit status is an enum found.
+ * It writes "ADDRESS\nSECONDS CAUSE\nLENT\nREFUSED\nUSER\nSECRET" to descriptor
+ * 3; the lines may be empty, and user and secret may be missing.  The second line
+ * says why a request failed, and how long the server wants to be left alone; the
+ * next two are those of setter_lend().  Its exit status is an enum found.
  */
 #ifndef SLIPWAY_DISPATCH_CLONE_FIND_H
 #define SLIPWAY_DISPATCH_CLONE_FIND_H
@@ -15,6 +15,7 @@
 
 #include "core/buf.h"
 #include "forge/forge.h"
+#include "spool/description.h"
 #include "store/claim.h"
 
 struct dispatch;
@@ -45,14 +46,16 @@ enum found {
 /* Another one: the server does not respond, so the result may be another later.
  */
 #define FOUND_AWAY 0x20
-/* Another one: the token is that of the service. */
-#define FOUND_SERVICE 0x10
 
 /* Whether the project's own key opens the repository, over SSH. */
 bool clone_has_deploy_key(const struct claim *);
 /* Whether that of the service does: then the Git server must confirm the access
  * of the user who deploys. */
 bool clone_has_service_key(const struct dispatch *, const struct claim *);
+/* What becomes of submodules: where users have rights at the Git server, a
+ * credential that others may lend reads those of the project's list. */
+enum job_submodules clone_submodules(const struct dispatch *,
+    const struct claim *);
 _Noreturn void clone_find(const struct dispatch *, const struct claim *);
 /* Appends "USER\nSECRET"; false if there is no token, or none that git can
  * use. */

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "access/access.h"
 #include "core/address.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -245,22 +244,8 @@ description_limit(const struct settings_runner *r, const struct claim *c)
 	return limit;
 }
 
-/* A submodule is what the repository names, so the Git server showed it to
- * nobody: where users have rights there, the service's credentials do not read
- * it. */
-static enum job_submodules
-submodules_of(const struct dispatch *d, const struct clone *clone)
-{
-	if (!clone->has_submodules)
-		return SUBMODULES_NONE;
-	return clone->is_service && access_is_personal(d->forge) ?
-	    SUBMODULES_PUBLIC :
-	    SUBMODULES_FETCHED;
-}
-
 const struct err *
-description_end(const struct dispatch *d, struct buf *out,
-    const struct clone *clone)
+description_end(struct buf *out, const struct clone *clone)
 {
 	const struct job_description job = {
 		.repository = clone->address.data,
@@ -271,7 +256,9 @@ description_end(const struct dispatch *d, struct buf *out,
 		.offline = clone->offline,
 		.silent = clone->silent,
 		.git_known = clone->is_bound,
-		.submodules = submodules_of(d, clone),
+		.submodules = clone->submodules,
+		.lent = clone->lent.len > 0 ? clone->lent.data : NULL,
+		.refused = clone->refused.len > 0 ? clone->refused.data : NULL,
 	};
 
 	job_description_write(out, &job);

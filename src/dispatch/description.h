@@ -13,8 +13,7 @@ struct dispatch;
 MUSTCHECK const struct err *description_write(const struct dispatch *,
     const struct claim *, struct buf *out);
 /* Adds the last records. */
-MUSTCHECK const struct err *description_end(const struct dispatch *,
-    struct buf *, const struct clone *);
+MUSTCHECK const struct err *description_end(struct buf *, const struct clone *);
 /* Seconds after which the job must have ended by itself, cleanup included; 0 if
  * a step may take any time. */
 int64_t description_limit(const struct settings_runner *, const struct claim *);

@@ -111,7 +111,7 @@ ask_monitor(struct dispatch *d, struct task *t)
 	size_t i;
 
 	if ((t->over_deleted && (e = wipe_around(d, t->run.project)) != NULL) ||
-	    (e = description_end(d, &t->description, &t->clone)) != NULL ||
+	    (e = description_end(&t->description, &t->clone)) != NULL ||
 	    (e = run_make(&d->spool, &t->run, &t->description, fds)) != NULL)
 		return e;
 	watch_task(d->watch, &d->spool, t);

@@ -31,10 +31,35 @@ host_advice(const struct job *job)
 	    (int)ad.host_len, ad.host, (long long)address_port(&ad));
 }
 
+/* Why a submodule was read without a credential. */
+static const char *
+submodule_advice(const struct job *job)
+{
+	const char *url = job->log.clone_of;
+	struct address ad;
+
+	if (address_read(url, &ad) && address_is_ssh(&ad))
+		return "Over SSH, submodules are read only with a deploy key "
+		       "of the project; else .gitmodules must have an https "
+		       "or a relative address";
+	return arena_printf(job->a,
+	    "A submodule at the Git server that is not public is read only if "
+	    "a maintainer who can read its repository lists it in "
+	    "submoduleRepositories of the project (PUT /api/projects/%lld)%s%s",
+	    (long long)job->spec.project,
+	    job->spec.refused == NULL ? "" : "; in that list, ",
+	    job->spec.refused == NULL ? "" : job->spec.refused);
+}
+
 const char *
 checkout_advice(const struct job *job, const char *detail)
 {
 	if (strstr(detail, "Host key verification failed") != NULL)
 		return host_advice(job);
+	if (job->spec.submodules == SUBMODULES_LENT &&
+	    job->log.clone_of[0] != '\0' &&
+	    (outage_is_denial(detail) ||
+		strstr(detail, "transport 'ssh' not allowed") != NULL))
+		return submodule_advice(job);
 	return outage_is_denial(detail) ? job->spec.note : NULL;
 }

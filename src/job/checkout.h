@@ -34,9 +34,9 @@ void git_close(struct git *);
  * Standard output goes to `capture`, or to the log if that is NULL. */
 MUSTCHECK const struct err *git_run(struct git *g, struct buf *capture,
     const char *const *args);
-/* The same, without the credential and the key: from servers, it reads what is
- * public. */
-MUSTCHECK const struct err *git_run_public(struct git *g,
+/* The same, without the key, and with the credential only for the addresses that
+ * are lent: from elsewhere, it reads what is public. */
+MUSTCHECK const struct err *git_run_lent(struct git *g,
     const char *const *args);
 /* Like job_call, within the deadline; the result is in g->end. */
 MUSTCHECK const struct err *git_call(struct git *g, run_call *, void *arg,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Brings the files of a workspace to a commit. */
 #include "job/checkout.h"
-#include "spool/spool.h"
 
 #define OUTPUT_MAX ((size_t)1 << 20)
 #define DIRS_MAX ((size_t)64 << 20)
@@ -96,9 +95,7 @@ submodules(struct git *g)
 
 	if (g->job->spec.submodules == SUBMODULES_FETCHED)
 		return git_run(g, NULL, args);
-	job_log_say(&g->job->log,
-	    "==> submodules are fetched without the service's credentials");
-	return git_run_public(g, args);
+	return git_run_lent(g, args);
 }
 
 /* First removes files that do not belong there, then writes those that differ.

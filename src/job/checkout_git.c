@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "core/address.h"
@@ -19,6 +20,8 @@
 /* Descriptor of the credential in the child. */
 #define CREDENTIAL_FD "4"
 #define ANSWER_MAX 8192
+#define CREDENTIAL_MAX                                                         \
+	(ANSWER_MAX + 16384) /* with the addresses that are lent */
 #define SSH_KEY "slipway-ssh-key"
 #define KNOWN_HOSTS "slipway-known-hosts"
 #define SSH_SECONDS 30
@@ -87,9 +90,10 @@ config_write(struct job *job)
 	return home_write(CONFIG_FILE, text);
 }
 
-/* Uses memory that is in no file system and on no command line. */
+/* Uses memory that is in no file system and on no command line.  `only` are the
+ * addresses for which it is, separated by blanks; NULL = all of the server. */
 static const struct err *
-credential_open(struct job *job, int *out)
+credential_open(struct job *job, const char *only, int *out)
 {
 	struct address ad;
 	const char *text;
@@ -99,8 +103,9 @@ credential_open(struct job *job, int *out)
 	if (job->spec.credential == NULL ||
 	    !address_read(job->spec.repository, &ad) || !address_is_web(&ad))
 		return NULL;
-	text = arena_printf(job->a, "%s\n%s", address_origin(job->a, &ad),
-	    job->spec.credential);
+	text = arena_printf(job->a, "%s\n%s%s%s", address_origin(job->a, &ad),
+	    job->spec.credential, only == NULL ? "" : "\n",
+	    only == NULL ? "" : only);
 	len = strlen(text);
 	if ((*out = memfd_create("credential", MFD_CLOEXEC)) == -1)
 		return err_errno("memfd");
@@ -231,7 +236,7 @@ git_open(struct job *job, int64_t deadline, struct git *out)
 	if ((e = config_write(job)) != NULL ||
 	    (e = materials_write(job)) != NULL)
 		return e;
-	if ((e = credential_open(job, &out->credential)) != NULL)
+	if ((e = credential_open(job, NULL, &out->credential)) != NULL)
 		return e;
 	if ((e = self_find(job, &self)) != NULL)
 		return e;
@@ -287,18 +292,30 @@ git_run(struct git *g, struct buf *capture, const char *const *args)
 }
 
 const struct err *
-git_run_public(struct git *g, const char *const *args)
+git_run_lent(struct git *g, const char *const *args)
 {
-	struct git public = *g;
+	struct git lent = *g;
+	struct job *job = g->job;
 	const struct err *e;
+	const char *self = "";
 
-	/* the configuration file is used, and ssh(1), which could find the key,
-	 * is not run */
-	public.credential = -1;
-	public.env = environment(g->job, g->job->place.home, "", -1);
-	set(&public, "core.sshCommand=false");
-	e = git_run(&public, NULL, args);
-	g->end = public.end;
+	lent.credential = -1;
+	if (job->spec.lent != NULL && g->credential != -1 &&
+	    ((e = credential_open(job, job->spec.lent, &lent.credential)) !=
+		    NULL ||
+		(e = self_find(job, &self)) != NULL))
+		goto out;
+	/* the configuration file is used, but not ssh(1), which could find the
+	 * key */
+	lent.env = environment(job, job->place.home, self, lent.credential);
+	set(&lent, "protocol.ssh.allow=never");
+	/* git names the path, too, when it asks for a password */
+	set(&lent, "credential.useHttpPath=true");
+	e = git_run(&lent, NULL, args);
+	g->end = lent.end;
+out:
+	if (lent.credential != -1)
+		(void)close(lent.credential);
 	return e;
 }
 
@@ -313,10 +330,39 @@ git_call(struct git *g, run_call *what, void *arg, const char **out)
 	return job_call(g->job, &run, &g->end, out);
 }
 
-/* Whether git's question is about that origin: "Password for 'ORIGIN': ",
- * possibly with "user@" before the host. */
+/* The length of a path without what may follow the name of a repository. */
+static size_t
+path_len(const char *path, size_t len)
+{
+	while (len > 0 && path[len - 1] == '/')
+		len--;
+	if (len > 4 && strncmp(path + len - 4, ".git", 4) == 0)
+		len -= 4;
+	return len;
+}
+
+/* Whether an address is one of a list, which is cut up. */
 static bool
-is_asked_for(const char *question, const char *origin)
+is_listed(const struct address *asked, char *list)
+{
+	const size_t len = path_len(asked->path, strlen(asked->path));
+	struct address ad;
+	const char *item;
+
+	while ((item = strsep(&list, " ")) != NULL)
+		if (address_read(item, &ad) &&
+		    address_same_origin(asked, &ad) &&
+		    path_len(ad.path, strlen(ad.path)) == len &&
+		    strncasecmp(ad.path, asked->path, len) == 0)
+			return true;
+	return false;
+}
+
+/* Whether git's question is about that origin: "Password for 'ORIGIN': ",
+ * possibly with "user@" before the host, and about one of the addresses in
+ * `only`; NULL = any. */
+static bool
+is_asked_for(const char *question, const char *origin, char *only)
 {
 	const char *url = strchr(question, '\''), *end;
 	struct address asked, own;
@@ -329,13 +375,14 @@ is_asked_for(const char *question, const char *origin)
 	(void)memcpy(text, url, len);
 	text[len] = '\0';
 	return address_read(text, &asked) && address_read(origin, &own) &&
-	    address_same_origin(&asked, &own);
+	    address_same_origin(&asked, &own) &&
+	    (only == NULL || is_listed(&asked, only));
 }
 
 int
 job_askpass(const char *question, const char *fd)
 {
-	char text[ANSWER_MAX], *where, *user, *secret;
+	char text[CREDENTIAL_MAX], *where, *only, *user, *secret;
 	const char *answer = NULL;
 	ssize_t got;
 
@@ -345,10 +392,11 @@ job_askpass(const char *question, const char *fd)
 	if (got <= 0)
 		return 1;
 	text[got] = '\0';
-	secret = text;
-	where = strsep(&secret, "\n");
-	user = strsep(&secret, "\n");
-	if (secret == NULL || !is_asked_for(question, where))
+	only = text;
+	where = strsep(&only, "\n");
+	user = strsep(&only, "\n");
+	secret = strsep(&only, "\n");
+	if (secret == NULL || !is_asked_for(question, where, only))
 		return 1;
 	if (str_starts(question, "Username"))
 		answer = user;

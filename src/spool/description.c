@@ -81,6 +81,8 @@ static const struct field fields[] = {
 	D(allow_http, 0),
 	D(allow_local, 0),
 	D(submodules, 0),
+	D(lent, 0),
+	D(refused, 0),
 	D(checkout, 0, .values = job_checkouts),
 	FIELD_END,
 };

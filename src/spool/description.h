@@ -34,7 +34,8 @@ enum job_head {
 enum job_submodules {
 	SUBMODULES_NONE,
 	SUBMODULES_FETCHED,
-	SUBMODULES_PUBLIC, /* fetched without the credential and the key */
+	SUBMODULES_LENT, /* with the credential only from the addresses that
+			  * are lent, and without the key */
 };
 
 struct job_step {
@@ -85,8 +86,10 @@ struct job_description {
 	const char *path;
 	bool allow_http;
 	bool allow_local;
-	int64_t submodules; /* enum job_submodules */
-	int64_t checkout;   /* enum job_checkout */
+	int64_t submodules;  /* enum job_submodules */
+	const char *lent;    /* addresses of submodules, separated by blanks */
+	const char *refused; /* why others are not among them */
+	int64_t checkout;    /* enum job_checkout */
 };
 
 /* Appends the members that are set, so that a description can be written in

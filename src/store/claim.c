@@ -151,8 +151,9 @@ static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
 	C(read_by), C(is_automatic), C(has_left), C(set_by), C(rollback_to),
 	C(head_only), C(on_branch), C(cancel), C(over_deleted), C(deploy_key),
-	C(deploy_key_print), C(submodules), C(cache_generation), C(notices),
-	C(git_waited), C(log_size), FIELD_END };
+	C(deploy_key_print), C(submodules), C(submodule_repositories),
+	C(submodules_by), C(cache_generation), C(notices), C(git_waited),
+	C(log_size), FIELD_END };
 static const struct field step_row[] = { S(position), S(name), S(script),
 	S(directory), S(timeout_seconds), S(run_when), S(may_fail), FIELD_END };
 /* clang-format off */
@@ -180,7 +181,8 @@ static const struct stmt load = {
 	    " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
 	    " AND " PROJECTDIR_OVERLAP ") AS over_deleted,"
 	    " k.sealed AS deploy_key, k.fingerprint AS deploy_key_print,"
-	    " p.submodules, p.cache_generation, " NOTICE_ANY("d.id")
+	    " p.submodules, p.submodule_repositories,"
+	    " p.submodules_by, p.cache_generation, " NOTICE_ANY("d.id")
 	    " AS notices,"
 	    " IF(" QUEUE_GIT_STILL ", TIMESTAMPDIFF(SECOND, d.git_since,"
 	    " NOW(3)), NULL) AS git_waited,"

@@ -50,12 +50,14 @@ struct claim {
 	const char *deploy_key_print; /* its fingerprint */
 	struct maybe submodules;      /* of the project; not set = as the
 				       * runner's setting */
-	int64_t cache_generation;     /* of its project, at most INT32_MAX */
-	bool notices;                 /* the project has notifiers */
-	struct maybe git_waited;      /* seconds that it has waited for its Git
+	struct json_text submodule_repositories; /* struct submodule_path */
+	struct maybe submodules_by;              /* who set that list */
+	int64_t cache_generation; /* of its project, at most INT32_MAX */
+	bool notices;             /* the project has notifiers */
+	struct maybe git_waited;  /* seconds that it has waited for its Git
 				  * server */
-	int64_t log_size;  /* what earlier tries of the checkout wrote */
-	struct list steps; /* struct deployment_step, by position */
+	int64_t log_size;         /* what earlier tries of the checkout wrote */
+	struct list steps;        /* struct deployment_step, by position */
 };
 
 #define CLAIM_AVOID 32 /* maximum length of `avoid` */

@@ -75,6 +75,11 @@ static const struct stmt move_repos = {
 	.sql = "UPDATE git_repo SET server = ? WHERE server = ?",
 	.args = move_args,
 };
+static const struct stmt move_submodules = {
+	.name = "gitserver_move_submodules",
+	.sql = "UPDATE git_submodule SET server = ? WHERE server = ?",
+	.args = move_args,
+};
 /* A login becomes administrator only once: the older claim wins. */
 static const struct stmt drop_claims = {
 	.name = "gitserver_drop_claims",
@@ -110,6 +115,7 @@ static const struct stmt *const gitserver_stmts[] = {
 	&move_users,
 	&move_tokens,
 	&move_repos,
+	&move_submodules,
 	&drop_claims,
 	&move_claims,
 	&move_project,
@@ -163,6 +169,7 @@ gitserver_move(struct db *db, const char *before, const char *after,
 		{ &move_users, &out->users },
 		{ &move_tokens, &out->tokens },
 		{ &move_repos, &out->repositories },
+		{ &move_submodules, NULL },
 		{ &drop_claims, NULL },
 		{ &move_claims, &out->claims },
 	};

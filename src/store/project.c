@@ -66,6 +66,11 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TRUTH, .max = 1,	\
 	    .doc = "Whether to fetch submodules; null = as the setting "	\
 		   "runner.submodules says.")				\
+	X(T, SET, submodule_repositories, FIELD_OUT | FIELD_IN, .max = 20, \
+	    .shape = &submodule_path_shape,				\
+	    .doc = "Repositories of the Git server that are read for "	\
+		   "submodules, if the user who sets the list may read "	\
+		   "them there.")					\
 	X(T, SET, lfs, FIELD_OUT | FIELD_IN | FIELD_TRUE,		\
 	    .doc = "Whether to fetch the files of Git LFS; default true. This " \
 		   "version stores it and fetches none: the log names what "	\

@@ -8,6 +8,7 @@
 #include "store/lock.h"
 #include "store/page.h"
 #include "store/preset.h"
+#include "store/submodule.h"
 
 struct project {
 	int64_t id;
@@ -21,7 +22,8 @@ struct project {
 	struct json_text triggers;
 	bool badge; /* the result of the last deployment is public */
 	struct maybe submodules; /* not set = the setting of the runner */
-	bool lfs;                /* the files of Git LFS are wanted */
+	struct json_text submodule_repositories; /* struct submodule_path */
+	bool lfs; /* the files of Git LFS are wanted */
 	bool valid;
 	struct when created_at;
 	struct when updated_at;

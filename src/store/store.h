@@ -65,6 +65,7 @@
 	X(sequence)							\
 	X(session)							\
 	X(step)								\
+	X(submodule)							\
 	X(token)							\
 	X(total)							\
 	X(user)								\

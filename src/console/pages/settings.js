@@ -37,10 +37,13 @@ function generalForm(project) {
 			{ name: 'submodules', label: t.project.submodules, type: 'select',
 				value: String(project.submodules ?? ''),
 				options: Object.entries(t.project.submodulesAs).map(([value, label]) => ({ value, label })) },
+			{ name: 'submoduleRepositories', label: t.project.submoduleRepositories,
+				value: project.submoduleRepositories.join(' '), hint: t.project.submoduleRepositoriesHint },
 		],
 		send: async (values) => {
 			await save({ ...values, badge: values.badge === 'on',
 				submodules: values.submodules === '' ? null : values.submodules === 'true',
+				submoduleRepositories: values.submoduleRepositories.split(/\s+/).filter(Boolean),
 				description: values.description || null,
 				defaultBranch: values.defaultBranch || null });
 			await names.load();

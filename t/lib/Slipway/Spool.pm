@@ -70,7 +70,8 @@ sub spool_make {
 		    . ($s{may_fail} ? record('step-may-fail', 1) : '');
 	}
 	for my $name (qw(timeout checkout_timeout grace cancel_grace log_max path
-	    allow_http allow_local submodules)) {
+	    allow_http allow_local submodules lent refused)) {
+		next if !defined $spec{$name};
 		(my $key = $name) =~ tr/_/-/;
 		$text .= record($key, $spec{$name});
 	}

@@ -79,6 +79,9 @@ export const projects = {
 		badgeHint: (address) => `Anyone can read the result of the last deployment at ${address}`,
 		submodules: 'Submodules',
 		submodulesAs: { '': 'As the runner is set up', true: 'Fetch them', false: 'Leave their directories empty' },
+		submoduleRepositories: 'Repositories of submodules',
+		submoduleRepositoriesHint: 'Those at the Git server that are not public, such as team/theme. '
+			+ 'You must be able to read them there.',
 		extraEnv: 'Who may set variables that no preset names',
 		extraEnvs: { nobody: 'No one', maintainers: 'Maintainers', deployers: 'Deployers' },
 		visit: 'Visit',
