@@ -19,7 +19,7 @@ find({ no_chdir => 1, wanted => sub {
 		return;
 	}
 	# The products of a build in place are not part of the tree.
-	return if !-f || -e "$_.in" || m{\.(?:o|a)$|/src/db/migrations\.c$|/\.deps/|/\.dirstamp$}
+	return if !-f || -e "$_.in" || m{\.(?:o|a|sql\.h)$|/src/db/migrations\.c$|/\.deps/|/\.dirstamp$}
 	    || (-x && -B);
 	my $single = qr{^(?:bootstrap|configure\.ac|Makefile\.am|README|\.ci/run)$};
 	$text{$name} = slurp($_) if $name =~ m{^(?:src|t|sql|man|nginx)/} || $name =~ $single;
@@ -229,6 +229,22 @@ for my $file (grep { m{^src/store/.*\.c$} } @code) {
 is_deeply(\@unchecked, [], 'every store is in the list of stores');
 is_deeply(\@loose, [], 'every file with statements is a store');
 is_deeply(\@named, [], 'every statement of a file is in the list of its store');
+# The statements of NAME.sql are the list NAME_stmts of the store NAME.
+my (@unlisted_sql, @unused);
+my $store_code = join "\n", map { $bare{$_} } grep { m{^src/store/} } @code;
+for my $file (grep { m{^src/store/(?!fragments)\w+\.sql$} } sort keys %text) {
+	my ($name) = $file =~ m{(\w+)\.sql$};
+	my $c = $text{"src/store/$name.c"} // '';
+	push @unlisted_sql, $file if $c !~ m{^#include "store/$name\.sql\.h"$}m
+	    || $c !~ m{\.stmts = ${name}_stmts,};
+	for my $statement ($text{$file} =~ /^-- (\w+)\(.*\).*\n(?!--)./mg) {
+		my ($table, $child) = $statement =~ /^([a-z]+)_((?:page|count)(?:_by|_of)?|same_name)$/;
+		push @unused, "$file: $statement" if $store_code !~ /\bsql_$statement\b/
+		    && !(defined $child && $store_code =~ /\bCHILD\($table\)/);
+	}
+}
+is_deeply(\@unlisted_sql, [], 'every file of statements belongs to the store of that name');
+is_deeply(\@unused, [], 'every statement is used');
 is_deeply([grep { $bare{$_} =~ /\bdb_check\s*\(/ } grep { !m{^src/(?:db|store)/} } @code], [],
     'no program checks statements apart from the list of stores');
 
@@ -267,7 +283,7 @@ is_deeply([grep { $text{$_} =~ /\bforge_(?:@{[join '|', keys %kind]})\b/ }
 # --- licences and forbidden words
 is_deeply([grep { $text{$_} !~ m{\A/\* SPDX-License-Identifier: ISC \*/\n} } @own],
     [], 'every C file starts with its licence');
-is_deeply([grep { m{\.(?:t|pm|pl|sh)$|^bootstrap$|^\.ci/run$|^configure\.ac$|^Makefile\.am$}
+is_deeply([grep { m{\.(?:t|pm|pl|sh|awk)$|^src/.*\.sql$|^bootstrap$|^\.ci/run$|^configure\.ac$|^Makefile\.am$}
 	&& $text{$_} !~ m{\A(?:[^\n]*\n){0,3}[^\n]*SPDX-License-Identifier: ISC} } sort keys %text],
     [], 'every script names its licence');
 my $mark = 'TO' . 'DO|FIX' . 'ME|XX' . 'X';
@@ -317,18 +333,19 @@ for my $file (grep { m{\.c$} } @code) {
 }
 is_deeply(\@loner, [], 'a function that only its own file or a test calls is static or gone');
 
-# --- columns of tests, with a tab at every eighth
+# --- columns of tests and statements, with a tab at every eighth
 my @wide;
-for my $file (grep { m{^t/(?:[^/]+\.t|lib/.*\.pm|demo\.sh)$} } sort keys %text) {
+for my $file (grep { m{^t/(?:[^/]+\.t|lib/.*\.pm|demo\.sh)$|^src/.*\.sql$} } sort keys %text) {
 	my $n = 0;
+	my $most = $file =~ m{\.sql$} ? 90 : 110;
 	for (split /\n/, $text{$file}) {
 		$n++;
 		utf8::decode(my $line = $_);
 		1 while $line =~ s/\t/' ' x (8 - $-[0] % 8)/e;
-		push @wide, "$file:$n: " . length $line if length $line > 110;
+		push @wide, "$file:$n: " . length $line if length $line > $most;
 	}
 }
-is_deeply(\@wide, [], 'no line of a test has more than 110 columns');
+is_deeply(\@wide, [], 'no line of a test has more than 110 columns, and none of a statement more than 90');
 
 # --- numbers of tests
 my %numbered;

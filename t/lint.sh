@@ -19,7 +19,9 @@ check() {
 
 mapfile -t code < <(find "$top/src" -name '*.c' | sort)
 mapfile -t units < <(find "$top/t/unit" "$top/t/fuzz" -name '*.c' | sort)
-mapfile -t headers < <(find "$top/src" "$top/t/unit" "$top/t/fuzz" -name '*.h' | sort)
+mapfile -t headers < <(find "$top/src" "$top/t/unit" "$top/t/fuzz" -name '*.h' \
+    ! -name '*.sql.h' | sort)
+mapfile -t statements < <(find "$top/src/store" -name '*.sql' | sort)
 mapfile -t shell < <(find "$top/src/templates" "$top/t" -name '*.sh' | sort)
 shell+=("$top"/src/debian/*.{postinst,postrm,prerm} "$top/src/debian/tests/deployment")
 shell+=("$top/bootstrap" "$top/.ci/run")
@@ -42,7 +44,7 @@ export CLANG_FLAGS="$CPPFLAGS $WARNINGS -Wno-unknown-warning-option"
 export TIDY_NODES=${LINT_NODES:-10000}
 TIDY_COMMON=$({
 	echo "$CLANG_FLAGS $TIDY_NODES"
-	cat "$top/.clang-tidy" "$top/t/lint.h" "${headers[@]}"
+	cat "$top/.clang-tidy" "$top/t/lint.h" "${headers[@]}" "${statements[@]}"
 } | sha256sum)
 export TIDY_COMMON
 tidy_one() {
@@ -79,7 +81,7 @@ cpp() {
 	    --suppress=getgrgidCalled --suppress=getgrnamCalled --suppress=getpwnamCalled \
 	    --suppress=getpwuidCalled --suppress=getpwentCalled \
 	    --suppress=readdirCalled --suppress=funcArgOrderDifferent \
-	    "-I$top/src" -D_GNU_SOURCE -DSLIPWAY_VERSION='""' -DSLIPWAY_TEMPLATES='""' \
+	    "-I$top/src" -Isrc -D_GNU_SOURCE -DSLIPWAY_VERSION='""' -DSLIPWAY_TEMPLATES='""' \
 	    -DSLIPWAY_CONF='""' -DSLIPWAY_EXAMPLE='""' -DSLIPWAY_LIBEXEC='""' "${code[@]}"
 }
 

@@ -19,19 +19,7 @@ const struct shape approval_request_shape = {
 	.doc = "A decision on a deployment that waits for approval.",
 };
 
-#define A(m) FIELD(struct deployment, m, 0)
-static const struct field decide_args[] = { A(approval), A(approval_by),
-	A(approval_comment), A(id), FIELD_END };
-static const struct stmt decide = {
-	.name = "approval_decide",
-	.sql = "UPDATE deployment SET turn = 1, approval = ?, approval_by = ?,"
-	       " approval_at = NOW(3), approval_comment = ?"
-	       " WHERE id = ? AND status = 'pending'"
-	       " AND approval = 'required'",
-	.args = decide_args,
-};
-
-static const struct stmt *const approval_stmts[] = { &decide, NULL };
+#include "store/approval.sql.h"
 
 const struct store approval_store = {
 	.stmts = approval_stmts,
@@ -49,7 +37,7 @@ approval_save(struct db *db, const struct deployment *d)
 	struct db_done done;
 	int64_t n;
 
-	if ((e = db_exec(db, &decide, d, &done)) != NULL)
+	if ((e = db_exec(db, &sql_approval_decide, d, &done)) != NULL)
 		return e;
 	if (done.affected == 0)
 		return err_public(ERR_CONFLICT,

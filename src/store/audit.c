@@ -5,8 +5,6 @@
 #include "core/num.h"
 #include "store/store.h"
 
-#define CHANGES_MAX 1024
-
 /* clang-format off */
 #define C(m, ...) FIELD(struct audit_change, m, FIELD_OUT | __VA_ARGS__)
 static const struct field change_fields[] = {
@@ -65,74 +63,19 @@ const struct shape audit_shape = {
 	.doc = "A change, and who made it.",
 };
 
-#define A(m) FIELD(struct audit, m, 0)
-static const struct field insert_args[] = { A(user_id), A(username), A(via),
-	A(token_id), A(address), A(action), A(object_type), A(object_id),
-	A(project_id), A(changes), FIELD_END };
-static const struct stmt insert = {
-	.name = "audit_insert",
-	.sql = "INSERT INTO audit (user_id, username, via, token_name, address,"
-	       " action, object_type, object_id, project_id, changes) VALUES"
-	       " (?, ?, ?, (SELECT name FROM api_token WHERE id = ?),"
-	       " ?, ?, ?, ?, ?, COALESCE(?, '[]'))",
-	.args = insert_args,
-};
 struct audit_query {
 	int64_t project_id;
 	int64_t before;
 	int64_t limit;
 	int64_t days;
 };
-#define Q(m) FIELD(struct audit_query, m, 0)
-static const struct field page_args[] = { Q(before), Q(limit), FIELD_END };
-static const struct field page_of_args[] = { Q(project_id), Q(before), Q(limit),
-	FIELD_END };
-#define SELECT                                                                 \
-	"SELECT id, at, user_id, username, via, token_name, address, action,"  \
-	" object_type, object_id, project_id, changes FROM audit "
-#define OF_PROJECT "FORCE INDEX (audit_project) WHERE project_id = ? AND "
-#define ORDER "id < ? ORDER BY id DESC LIMIT ?"
-static const struct stmt page = {
-	.name = "audit_page",
-	.sql = SELECT "WHERE " ORDER,
-	.args = page_args,
-	.row = audit_fields,
-	.rowsize = sizeof(struct audit),
-};
-static const struct stmt page_of = {
-	.name = "audit_page_of",
-	.sql = SELECT OF_PROJECT ORDER,
-	.args = page_of_args,
-	.row = audit_fields,
-	.rowsize = sizeof(struct audit),
-};
-
 /* The oldest entry has the lowest id. */
 struct oldest {
 	int64_t id;
 	bool expired;
 };
-#define IS_OLD "at < NOW(3) - INTERVAL ? DAY"
-static const struct field oldest_args[] = { Q(days), FIELD_END };
-static const struct field oldest_row[] = { FIELD(struct oldest, id, 0),
-	FIELD(struct oldest, expired, 0), FIELD_END };
-static const struct stmt oldest = {
-	.name = "audit_oldest",
-	.sql = "SELECT id, " IS_OLD " AS expired FROM audit ORDER BY id"
-	       " LIMIT 1",
-	.args = oldest_args,
-	.row = oldest_row,
-	.rowsize = sizeof(struct oldest),
-};
-static const struct field tidy_args[] = { Q(before), Q(days), FIELD_END };
-static const struct stmt tidy = {
-	.name = "audit_tidy",
-	.sql = "DELETE FROM audit WHERE id < ? + 5000 AND " IS_OLD,
-	.args = tidy_args,
-};
 
-static const struct stmt *const audit_stmts[] = { &insert, &page, &page_of,
-	&oldest, &tidy, NULL };
+#include "store/audit.sql.h"
 
 const struct store audit_store = {
 	.stmts = audit_stmts,
@@ -148,7 +91,7 @@ audit_write(struct db *db, const struct audit *entry,
 	args.object_id = (struct maybe){ object->id, object->id != 0 };
 	args.project_id = (struct maybe){ object->project_id,
 		object->project_id != 0 };
-	return db_exec(db, &insert, &args, NULL);
+	return db_exec(db, &sql_audit_insert, &args, NULL);
 }
 
 const struct err *
@@ -188,7 +131,8 @@ audit_page(struct db *db, struct arena *a, int64_t project_id, int64_t before,
 	const struct err *e;
 
 	*next = 0;
-	e = db_rows(db, a, project_id != 0 ? &page_of : &page, &args, out);
+	e = db_rows(db, a,
+	    project_id != 0 ? &sql_audit_page_of : &sql_audit_page, &args, out);
 	if (e != NULL || out->n <= (size_t)limit)
 		return e;
 	out->n = (size_t)limit;
@@ -206,9 +150,9 @@ audit_tidy(struct db *db, struct arena *a, int64_t days)
 
 	if (days == 0)
 		return NULL;
-	e = db_row(db, a, &oldest, &args, &first);
+	e = db_row(db, a, &sql_audit_oldest, &args, &first);
 	if (e != NULL)
 		return e->code == ERR_NOTFOUND ? NULL : e;
 	args.before = first.id;
-	return first.expired ? db_exec(db, &tidy, &args, NULL) : NULL;
+	return first.expired ? db_exec(db, &sql_audit_tidy, &args, NULL) : NULL;
 }

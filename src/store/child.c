@@ -1,19 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/child.h"
 
-#define A(m) FIELD(struct child_args, m, 0)
-
-const struct field child_id_args[] = { A(id), FIELD_END };
-const struct field child_project_args[] = { A(project_id), FIELD_END };
-const struct field child_page_args[] = { A(limit), A(offset), FIELD_END };
-const struct field child_page_by_args[] = { A(member), A(limit), A(offset),
-	FIELD_END };
-const struct field child_page_of_args[] = { A(project_id), A(limit), A(offset),
-	FIELD_END };
-const struct field child_member_args[] = { A(member), FIELD_END };
-const struct field child_name_args[] = { A(name), A(id), A(project_id),
-	FIELD_END };
-
 const struct err *
 child_read(struct db *db, struct arena *a, const struct child *child,
     int64_t project_id, struct page *p, struct list *out)

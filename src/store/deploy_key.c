@@ -23,36 +23,7 @@ const struct shape deploy_key_shape = {
 	.doc = "The public half of a project's SSH key.",
 };
 
-static const struct field project_args[] = { K(project_id, 0), FIELD_END };
-static const struct field key_row[] = { K(project_id, 0), K(public_key, 0),
-	K(fingerprint, 0), K(sealed, 0), K(created_by, FIELD_NULL),
-	K(created_at, 0), FIELD_END };
-static const struct stmt find = {
-	.name = "deploy_key_find",
-	.sql = "SELECT k.project_id, k.public_key, k.fingerprint, k.sealed,"
-	       " k.created_by, k.created_at FROM deploy_key k"
-	       " JOIN project p ON p.id = k.project_id"
-	       " WHERE k.project_id = ? AND p.valid = 1",
-	.args = project_args,
-	.row = key_row,
-	.rowsize = sizeof(struct deploy_key),
-};
-static const struct field put_args[] = { K(project_id, 0), K(public_key, 0),
-	K(fingerprint, 0), K(sealed, 0), K(created_by, 0), FIELD_END };
-static const struct stmt put = {
-	.name = "deploy_key_put",
-	.sql = "REPLACE INTO deploy_key (project_id, public_key, fingerprint,"
-	       " sealed, created_by) VALUES (?, ?, ?, ?, ?)",
-	.args = put_args,
-};
-static const struct stmt delete_key = {
-	.name = "deploy_key_remove",
-	.sql = "DELETE FROM deploy_key WHERE project_id = ?",
-	.args = project_args,
-};
-
-static const struct stmt *const deploy_key_stmts[] = { &find, &put, &delete_key,
-	NULL };
+#include "store/deploy_key.sql.h"
 
 const struct store deploy_key_store = {
 	.stmts = deploy_key_stmts,
@@ -65,13 +36,13 @@ deploy_key_find(struct db *db, struct arena *a, int64_t project_id,
 {
 	const struct deploy_key args = { .project_id = project_id };
 
-	return db_row(db, a, &find, &args, out);
+	return db_row(db, a, &sql_deploy_key_find, &args, out);
 }
 
 const struct err *
 deploy_key_put(struct db *db, const struct deploy_key *key)
 {
-	return db_exec(db, &put, key, NULL);
+	return db_exec(db, &sql_deploy_key_put, key, NULL);
 }
 
 const struct err *
@@ -79,5 +50,5 @@ deploy_key_remove(struct db *db, int64_t project_id)
 {
 	const struct deploy_key args = { .project_id = project_id };
 
-	return db_exec(db, &delete_key, &args, NULL);
+	return db_exec(db, &sql_deploy_key_remove, &args, NULL);
 }

@@ -18,95 +18,7 @@ struct identity_found {
 	int64_t n;
 };
 
-#define A(m) FIELD(struct identity_args, m, 0)
-#define I(m) FIELD(struct identity, m, 0)
-#define P(m) FIELD(struct principal, m, 0)
-
-static const struct field who_args[] = { A(forge), A(forge_id), FIELD_END };
-static const struct field user_args[] = { A(user_id), FIELD_END };
-static const struct field login_args[] = { A(login), FIELD_END };
-static const struct field identity_row[] = { I(user_id), I(forge), I(forge_id),
-	FIELD_END };
-static const struct stmt of_user = {
-	.name = "identity_of",
-	.sql = "SELECT id AS user_id, forge, forge_id FROM user"
-	       " WHERE id = ? AND valid = 1",
-	.args = user_args,
-	.row = identity_row,
-	.rowsize = sizeof(struct identity),
-};
-#define C(m) FIELD(struct account, m, 0)
-static const struct field account_row[] = { C(user_id), C(forge), C(role),
-	C(status), C(valid), FIELD_END };
-static const struct stmt account_of = {
-	.name = "identity_account",
-	.sql = "SELECT id AS user_id, forge, role, status, valid FROM user"
-	       " WHERE id = ?",
-	.args = user_args,
-	.row = account_row,
-	.rowsize = sizeof(struct account),
-};
-static const struct field found_row[] = { FIELD(struct identity_found, n, 0),
-	FIELD_END };
-static const struct stmt deleted = {
-	.name = "identity_deleted",
-	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM user WHERE forge = ?"
-	       " AND forge_id = ? AND valid = 0 LIMIT 1) t",
-	.args = who_args,
-	.row = found_row,
-	.rowsize = sizeof(struct identity_found),
-};
-static const struct stmt deleted_name = {
-	.name = "identity_deleted_name",
-	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM user WHERE valid = 0"
-	       " AND username = ? LIMIT 1) t",
-	.args = login_args,
-	.row = found_row,
-	.rowsize = sizeof(struct identity_found),
-};
-static const struct field bind_args[] = { A(forge), A(forge_id), A(user_id),
-	FIELD_END };
-static const struct stmt bind_user = {
-	.name = "identity_bind",
-	.sql = "UPDATE user SET forge = ?, forge_id = ?"
-	       " WHERE id = ? AND valid = 1 AND forge IS NULL",
-	.args = bind_args,
-};
-static const struct stmt seen = {
-	.name = "identity_seen",
-	.sql = "UPDATE user SET last_login_at = NOW(3) WHERE id = ?",
-	.args = user_args,
-};
-static const struct field claim_args[] = { A(forge), A(login), A(forge_id),
-	FIELD_END };
-static const struct stmt claim = {
-	.name = "identity_claim",
-	.sql = "INSERT IGNORE INTO admin_claim (forge, login, forge_id)"
-	       " VALUES (?, ?, ?)",
-	.args = claim_args,
-};
-static const struct field principal_row[] = { P(user_id), P(username), P(role),
-	FIELD_END };
-static const struct stmt by_name = {
-	.name = "principal_by_name",
-	.sql = "SELECT id AS user_id, username, role FROM user"
-	       " WHERE live_username = ? AND status = 'active'",
-	.args = login_args,
-	.row = principal_row,
-	.rowsize = sizeof(struct principal),
-};
-
-static const struct stmt *const identity_stmts[] = {
-	&of_user,
-	&account_of,
-	&deleted,
-	&deleted_name,
-	&bind_user,
-	&seen,
-	&claim,
-	&by_name,
-	NULL,
-};
+#include "store/identity.sql.h"
 
 const struct store identity_store = {
 	.stmts = identity_stmts,
@@ -126,7 +38,7 @@ identity_of(struct db *db, struct arena *a, int64_t user_id,
 {
 	const struct identity_args args = { .user_id = user_id };
 
-	return db_row(db, a, &of_user, &args, out);
+	return db_row(db, a, &sql_identity_of, &args, out);
 }
 
 const struct err *
@@ -135,7 +47,7 @@ identity_account(struct db *db, struct arena *a, int64_t user_id,
 {
 	const struct identity_args args = { .user_id = user_id };
 
-	return db_row(db, a, &account_of, &args, out);
+	return db_row(db, a, &sql_identity_account, &args, out);
 }
 
 const struct err *
@@ -149,8 +61,10 @@ identity_was_deleted(struct db *db, const struct identity *who,
 
 	*out = false;
 	args.login = username;
-	e = db_row(db, a, who->forge != NULL ? &deleted : &deleted_name, &args,
-	    &found);
+	e = db_row(db, a,
+	    who->forge != NULL ? &sql_identity_deleted :
+				 &sql_identity_deleted_name,
+	    &args, &found);
 	if (e == NULL)
 		*out = found.n != 0;
 	arena_close(a);
@@ -164,7 +78,7 @@ identity_bind(struct db *db, const struct identity *who)
 	const struct err *e;
 	struct db_done done;
 
-	if ((e = db_exec(db, &bind_user, &args, &done)) != NULL)
+	if ((e = db_exec(db, &sql_identity_bind, &args, &done)) != NULL)
 		return e;
 	if (done.affected == 0)
 		return err_new(ERR_CONFLICT, "user %lld is bound already",
@@ -177,7 +91,7 @@ identity_seen(struct db *db, int64_t user_id)
 {
 	const struct identity_args args = { .user_id = user_id };
 
-	return db_exec(db, &seen, &args, NULL);
+	return db_exec(db, &sql_identity_seen, &args, NULL);
 }
 
 const struct err *
@@ -190,7 +104,7 @@ identity_claim(struct db *db, const struct identity *who, const char *login,
 
 	*out = false;
 	args.login = login;
-	if ((e = db_exec(db, &claim, &args, &done)) != NULL)
+	if ((e = db_exec(db, &sql_identity_claim, &args, &done)) != NULL)
 		return e;
 	*out = done.affected == 1;
 	return NULL;
@@ -205,7 +119,7 @@ principal_by_name(struct db *db, struct arena *a, const char *username,
 	const struct identity_args args = { .login = username };
 	const struct err *e;
 
-	if ((e = db_row(db, a, &by_name, &args, out)) != NULL)
+	if ((e = db_row(db, a, &sql_principal_by_name, &args, out)) != NULL)
 		return e;
 	if (strcmp(out->username, username) == 0)
 		return NULL;

@@ -24,8 +24,6 @@ struct log_args {
 	int64_t breaks;
 	struct when written_at; /* of the first of the chunks */
 };
-#define L(m) FIELD(struct log_args, m, 0)
-
 struct chunk {
 	int64_t start;
 	int64_t length;
@@ -33,130 +31,6 @@ struct chunk {
 	struct blob data;
 	struct when written_at;
 };
-#define C(m) FIELD(struct chunk, m, 0)
-
-static const struct field id_args[] = { L(id), FIELD_END };
-static const struct field id_start_args[] = { L(id), L(start), FIELD_END };
-static const struct field span_args[] = { L(id), L(start), L(end), FIELD_END };
-static const struct field at_args[] = { L(id), L(start), L(end), L(end),
-	FIELD_END };
-static const struct field chunk_row[] = { C(start), C(length), C(packed),
-	C(data), FIELD_END };
-static const struct field place_row[] = { C(start), C(length), C(written_at),
-	FIELD_END };
-
-static const struct field state_row[] = {
-	FIELD(struct joblog_state, size, 0),
-	FIELD(struct joblog_state, complete, 0),
-	FIELD(struct joblog_state, pruned, 0),
-	FIELD_END,
-};
-static const struct stmt state = {
-	.name = "joblog_state",
-	.sql = "SELECT IF(d.finished_at IS NOT NULL, d.log_size,"
-	       " COALESCE((SELECT c.start + c.length FROM log_chunk c"
-	       " WHERE c.deployment_id = d.id ORDER BY c.start DESC LIMIT 1),"
-	       " 0)) AS size, d.finished_at IS NOT NULL AS complete,"
-	       " d.log_pruned AND d.log_size > 0 AS pruned"
-	       " FROM deployment d WHERE d.id = ?",
-	.args = id_args,
-	.row = state_row,
-	.rowsize = sizeof(struct joblog_state),
-};
-
-/* Where the first gap begins, or the end.  A chunk is behind a gap if all before
- * it end earlier. */
-static const struct field stored_row[] = { L(length), FIELD_END };
-static const struct field stored_args[] = { L(id), L(id), FIELD_END };
-static const struct stmt stored = {
-	.name = "joblog_stored",
-	.sql = "SELECT COALESCE((SELECT MIN(t.reached) FROM"
-	       " (SELECT c.start, COALESCE(MAX(c.start + c.length) OVER"
-	       " (ORDER BY c.start ROWS BETWEEN UNBOUNDED PRECEDING"
-	       " AND 1 PRECEDING), 0) AS reached FROM log_chunk c"
-	       " WHERE c.deployment_id = ?) t WHERE t.start > t.reached),"
-	       " (SELECT MAX(c.start + c.length) FROM log_chunk c"
-	       " WHERE c.deployment_id = ?), 0) AS length",
-	.args = stored_args,
-	.row = stored_row,
-	.rowsize = sizeof(struct log_args),
-};
-
-/* A chunk that contains a position, and the chunks after that chunk.  Chunks can
- * overlap, so the last one before the position need not be it. */
-static const struct stmt chunk_at = {
-	.name = "joblog_chunk_at",
-	.sql = "SELECT start, length, packed, data FROM log_chunk"
-	       " WHERE deployment_id = ? AND start > ? AND start <= ?"
-	       " AND start + length > ? ORDER BY start DESC LIMIT 1",
-	.args = at_args,
-	.row = chunk_row,
-	.rowsize = sizeof(struct chunk),
-};
-static const struct stmt chunks_after = {
-	.name = "joblog_chunks_after",
-	.sql = "SELECT start, length, packed, data FROM log_chunk"
-	       " WHERE deployment_id = ? AND start > ? AND start < ?"
-	       " ORDER BY start LIMIT 256",
-	.args = span_args,
-	.row = chunk_row,
-	.rowsize = sizeof(struct chunk),
-};
-/* Small chunks of a finished log, to be compressed. */
-static const struct stmt plain_from = {
-	.name = "joblog_plain_from",
-	.sql =
-	    "SELECT start, length, written_at FROM log_chunk WHERE deployment_id = ?"
-	    " AND start >= ? AND packed = 0 ORDER BY start LIMIT 1000",
-	.args = id_start_args,
-	.row = place_row,
-	.rowsize = sizeof(struct chunk),
-};
-
-/* A stored chunk stays unless the new one is longer: the same bytes may come
- * again with more after them.  The lock is exclusive, because the end of the
- * deployment often follows in the same transaction. */
-static const struct field append_args[] = { L(start), L(length), L(data),
-	L(breaks), L(id), L(epoch), FIELD_END };
-static const struct stmt append = {
-	.name = "joblog_append",
-	.sql = "INSERT INTO log_chunk (deployment_id, start, length, packed,"
-	       " data, breaks, written_at)"
-	       " SELECT d.id, ?, ?, 0, ?, ?, NOW(3) FROM deployment d"
-	       " WHERE d.id = ? AND d.epoch = ? AND d.status = 'running'"
-	       " FOR UPDATE"
-	       " ON DUPLICATE KEY UPDATE data = IF(VALUES(length) >"
-	       " log_chunk.length, VALUES(data), log_chunk.data),"
-	       " breaks = IF(VALUES(length) > log_chunk.length,"
-	       " VALUES(breaks), log_chunk.breaks),"
-	       " length = GREATEST(VALUES(length), log_chunk.length)",
-	.args = append_args,
-};
-
-/* No row if the log was pruned meanwhile. */
-static const struct stmt hold = {
-	.name = "joblog_hold",
-	.sql = "SELECT id FROM deployment WHERE id = ? AND log_pruned = 0"
-	       " LOCK IN SHARE MODE",
-	.args = id_args,
-	.row = id_args,
-	.rowsize = sizeof(struct log_args),
-};
-static const struct stmt drop_span = {
-	.name = "joblog_drop_span",
-	.sql = "DELETE FROM log_chunk WHERE deployment_id = ?"
-	       " AND start >= ? AND start < ?",
-	.args = span_args,
-};
-static const struct field packed_args[] = { L(id), L(start), L(length), L(data),
-	L(breaks), L(written_at), FIELD_END };
-static const struct stmt insert_packed = {
-	.name = "joblog_insert_packed",
-	.sql = "INSERT INTO log_chunk (deployment_id, start, length, packed,"
-	       " data, breaks, written_at) VALUES (?, ?, ?, 1, ?, ?, ?)",
-	.args = packed_args,
-};
-
 struct old_log {
 	int64_t id;
 	int64_t log_size;
@@ -165,64 +39,8 @@ struct old_log {
 struct total {
 	int64_t n;
 };
-static const struct field days_args[] = { L(days), L(days), FIELD_END };
-static const struct field old_row[] = {
-	FIELD(struct old_log, id, 0),
-	FIELD(struct old_log, log_size, 0),
-	FIELD(struct old_log, is_old, 0),
-	FIELD_END,
-};
-static const struct field total_row[] = {
-	FIELD(struct total, n, 0),
-	FIELD_END,
-};
-static const struct stmt oldest = {
-	.name = "joblog_oldest",
-	.sql = "SELECT id, log_size, ? > 0"
-	       " AND finished_at < NOW(3) - INTERVAL ? DAY AS is_old"
-	       " FROM deployment FORCE INDEX (deployment_log)"
-	       " WHERE log_pruned = 0 AND finished_at IS NOT NULL"
-	       " ORDER BY finished_at, log_size, id LIMIT 100",
-	.args = days_args,
-	.row = old_row,
-	.rowsize = sizeof(struct old_log),
-};
-static const struct stmt total = {
-	.name = "joblog_total",
-	.sql = "SELECT CAST(COALESCE(SUM(log_size), 0) AS SIGNED) AS n"
-	       " FROM deployment FORCE INDEX (deployment_log)"
-	       " WHERE log_pruned = 0 AND finished_at IS NOT NULL",
-	.row = total_row,
-	.rowsize = sizeof(struct total),
-};
-static const struct stmt drop_all = {
-	.name = "joblog_drop_all",
-	.sql = "DELETE FROM log_chunk WHERE deployment_id = ?",
-	.args = id_args,
-};
-static const struct stmt mark_pruned = {
-	.name = "joblog_mark_pruned",
-	.sql = "UPDATE deployment SET log_pruned = 1"
-	       " WHERE id = ? AND finished_at IS NOT NULL",
-	.args = id_args,
-};
 
-static const struct stmt *const joblog_stmts[] = {
-	&state,
-	&stored,
-	&chunk_at,
-	&chunks_after,
-	&plain_from,
-	&append,
-	&hold,
-	&drop_span,
-	&insert_packed,
-	&oldest,
-	&total,
-	&drop_all,
-	&mark_pruned,
-	NULL,
-};
+#include "store/joblog.sql.h"
 
 const struct store joblog_store = {
 	.stmts = joblog_stmts,
@@ -235,7 +53,7 @@ joblog_state(struct db *db, struct arena *a, int64_t deployment_id,
 	const struct log_args args = { .id = deployment_id };
 
 	(void)memset(out, 0, sizeof(*out));
-	return db_row(db, a, &state, &args, out);
+	return db_row(db, a, &sql_joblog_state, &args, out);
 }
 
 const struct err *
@@ -246,7 +64,7 @@ joblog_stored(struct db *db, struct arena *a, int64_t deployment_id,
 	const struct err *e;
 	struct log_args found;
 
-	e = db_row(db, a, &stored, &args, &found);
+	e = db_row(db, a, &sql_joblog_stored, &args, &found);
 	*out = e == NULL ? found.length : 0;
 	return e;
 }
@@ -314,7 +132,7 @@ chunks_take(struct db *db, struct arena *batch, struct window *w, int64_t id)
 	struct log_args args = { .id = id,
 		.start = w->at - (int64_t)JOBLOG_PACKED,
 		.end = w->at };
-	const struct stmt *look = &chunk_at;
+	const struct stmt *look = &sql_joblog_chunk_at;
 	const struct chunk *c;
 	const struct err *e;
 	struct list list;
@@ -332,7 +150,7 @@ chunks_take(struct db *db, struct arena *batch, struct window *w, int64_t id)
 		}
 		arena_clear(batch);
 		args.end = w->at + (int64_t)JOBLOG_PACKED;
-		look = &chunks_after;
+		look = &sql_joblog_chunks_after;
 	} while (more && w->have < w->max);
 	return e;
 }
@@ -410,7 +228,7 @@ joblog_append(struct db *db, int64_t deployment_id, int64_t epoch,
 	assert(len <= JOBLOG_CHUNK);
 	if (len == 0)
 		return NULL;
-	if ((e = db_exec(db, &append, &args, &done)) != NULL)
+	if ((e = db_exec(db, &sql_joblog_append, &args, &done)) != NULL)
 		return e;
 	if (done.affected == 0)
 		return err_new(ERR_PRECONDITION,
@@ -429,13 +247,13 @@ pack_body(struct db *db, void *context)
 	struct log_args found;
 	const struct err *e;
 
-	e = db_row(db, a, &hold, args, &found);
+	e = db_row(db, a, &sql_joblog_hold, args, &found);
 	arena_close(a);
 	if (e != NULL)
 		return e;
-	if ((e = db_exec(db, &drop_span, args, NULL)) != NULL)
+	if ((e = db_exec(db, &sql_joblog_drop_span, args, NULL)) != NULL)
 		return e;
-	return db_exec(db, &insert_packed, args, NULL);
+	return db_exec(db, &sql_joblog_insert_packed, args, NULL);
 }
 
 /* How many plain chunks, from the first, fit together without a gap and without
@@ -468,7 +286,7 @@ pack_one(struct db *db, struct arena *a, struct log_args *args, bool *done)
 	void *packed;
 
 	*done = false;
-	if ((e = db_rows(db, a, &plain_from, args, &list)) != NULL)
+	if ((e = db_rows(db, a, &sql_joblog_plain_from, args, &list)) != NULL)
 		return e;
 	if (list.n == 0) {
 		*done = true;
@@ -524,9 +342,9 @@ prune_body(struct db *db, void *context)
 	const struct log_args *args = context;
 	const struct err *e;
 
-	if ((e = db_exec(db, &mark_pruned, args, NULL)) != NULL)
+	if ((e = db_exec(db, &sql_joblog_mark_pruned, args, NULL)) != NULL)
 		return e;
-	return db_exec(db, &drop_all, args, NULL);
+	return db_exec(db, &sql_joblog_drop_all, args, NULL);
 }
 
 const struct err *
@@ -541,9 +359,10 @@ joblog_prune(struct db *db, int64_t days, int64_t total_max, int64_t *out)
 	size_t i;
 
 	*out = 0;
-	if ((e = db_rows(db, a, &oldest, &args, &list)) != NULL)
+	if ((e = db_rows(db, a, &sql_joblog_oldest, &args, &list)) != NULL)
 		goto out;
-	if (total_max > 0 && (e = db_row(db, a, &total, NULL, &sum)) != NULL)
+	if (total_max > 0 &&
+	    (e = db_row(db, a, &sql_joblog_total, NULL, &sum)) != NULL)
 		goto out;
 	log = list.items;
 	for (i = 0; i < list.n && i < JOBLOG_PRUNED; i++) {

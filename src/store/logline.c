@@ -26,36 +26,8 @@ struct line_step {
 	int64_t log_offset;
 	struct when started_at;
 };
-#define A(m) FIELD(struct line_args, m, 0)
-#define C(m) FIELD(struct line_chunk, m, 0)
-#define S(m) FIELD(struct line_step, m, 0)
 
-static const struct field chunk_args[] = { A(id), A(after), FIELD_END };
-static const struct field chunk_row[] = { C(start), C(length), C(breaks),
-	C(written_at), FIELD_END };
-static const struct stmt chunks = {
-	.name = "logline_chunks",
-	.sql = "SELECT start, length, breaks, written_at FROM log_chunk"
-	       " WHERE deployment_id = ? AND start > ? ORDER BY start"
-	       " LIMIT 1000",
-	.args = chunk_args,
-	.row = chunk_row,
-	.rowsize = sizeof(struct line_chunk),
-};
-static const struct field step_args[] = { A(id), FIELD_END };
-static const struct field step_row[] = { S(position), S(log_offset),
-	S(started_at), FIELD_END };
-static const struct stmt steps = {
-	.name = "logline_steps",
-	.sql = "SELECT position, log_offset, started_at FROM deployment_step"
-	       " WHERE deployment_id = ? AND log_offset IS NOT NULL"
-	       " ORDER BY log_offset, position",
-	.args = step_args,
-	.row = step_row,
-	.rowsize = sizeof(struct line_step),
-};
-
-static const struct stmt *const logline_stmts[] = { &chunks, &steps, NULL };
+#include "store/logline.sql.h"
 
 const struct store logline_store = {
 	.stmts = logline_stmts,
@@ -133,7 +105,7 @@ walk_chunk(struct walk *w, const struct line_chunk **out)
 			if (c != NULL)
 				args.after = c[w->next - 1].start;
 			arena_clear(w->batch);
-			e = db_rows(w->db, w->batch, &chunks, &args,
+			e = db_rows(w->db, w->batch, &sql_logline_chunks, &args,
 			    &w->chunks);
 			w->next = 0;
 			if (e != NULL)
@@ -229,7 +201,7 @@ logline_index(struct db *db, struct arena *a, int64_t deployment_id,
 	struct list list;
 
 	*out = (struct list){ .n = 0 };
-	if ((e = db_rows(db, a, &steps, &args, &list)) != NULL)
+	if ((e = db_rows(db, a, &sql_logline_steps, &args, &list)) != NULL)
 		return e;
 	x.step = list.items;
 	x.steps = list.n;

@@ -26,152 +26,29 @@ const struct shape member_shape = {
 	.doc = "A user with a role in one project.",
 };
 
-/* --- the role that an object gives to a user */
-
+/* The role that an object gives to a user. */
 struct role_query {
 	int64_t user_id;
 	int64_t id;
 	const char *role;
 };
-#define R(m) FIELD(struct role_query, m, 0)
-static const struct field role_args[] = { R(user_id), R(id), FIELD_END };
-static const struct field role_row[] = { R(role), FIELD_END };
-
-/* clang-format off */
-#define OWNED(table)							\
-	"SELECT m.role FROM " table " o JOIN member m"			\
-	" ON m.project_id = o.project_id AND m.user_id = ? WHERE o.id = ?"
-#define ROLES(X)							\
-	X(PROJECT, "SELECT m.role FROM member m"			\
-	    " WHERE m.user_id = ? AND m.project_id = ?")		\
-	X(PIPELINE, OWNED("pipeline"))					\
-	X(STEP, "SELECT m.role FROM step s"				\
-	    " JOIN pipeline o ON o.id = s.pipeline_id JOIN member m"	\
-	    " ON m.project_id = o.project_id AND m.user_id = ?"		\
-	    " WHERE s.id = ?")						\
-	X(ENVIRONMENT, OWNED("environment"))				\
-	X(SCHEDULE, OWNED("schedule"))					\
-	X(NOTIFIER, OWNED("notifier"))					\
-	X(DEPLOYMENT, OWNED("deployment"))				\
-	X(USER, "SELECT 'viewer' AS role FROM user s JOIN user u"	\
-	    " WHERE s.id = ? AND u.id = ? AND (u.id = s.id OR EXISTS ("	\
-	    "SELECT 1 FROM member m JOIN member o"			\
-	    " ON o.project_id = m.project_id"				\
-	    " WHERE m.user_id = s.id AND o.user_id = u.id))")
-#define X(of, text)							\
-	static const struct stmt role_##of = {				\
-		.name = "member_role_" #of,				\
-		.sql = text,						\
-		.args = role_args,					\
-		.row = role_row,					\
-		.rowsize = sizeof(struct role_query),			\
-	};
-ROLES(X)
-#undef X
-/* clang-format on */
-static const struct stmt *const role_stmts[MEMBER__MAX] = {
-#define X(of, text) [MEMBER_##of] = &role_##of,
-	ROLES(X)
-#undef X
-};
-
-/* --- the members of a project */
-
 struct member_query {
 	int64_t project_id;
 	int64_t limit;
 	int64_t offset;
 };
-#define Q(m) FIELD(struct member_query, m, 0)
-static const struct field page_args[] = { Q(project_id), Q(limit), Q(offset),
-	FIELD_END };
-static const struct field project_args[] = { Q(project_id), FIELD_END };
-static const struct field key_args[] = { M(project_id, 0), M(user_id, 0),
-	FIELD_END };
-static const struct field put_args[] = { M(project_id, 0), M(user_id, 0),
-	M(role, 0), FIELD_END };
-static const struct field user_args[] = { M(user_id, 0), FIELD_END };
 
-static const struct field projects_row[] = { M(project_id, 0), FIELD_END };
-static const struct stmt projects = {
-	.name = "member_projects",
-	.sql = "SELECT project_id FROM member WHERE user_id = ?",
-	.args = user_args,
-	.row = projects_row,
-	.rowsize = sizeof(struct member),
-};
-static const struct field highest_row[] = { M(role, 0), FIELD_END };
-static const struct stmt highest = {
-	.name = "member_highest",
-	.sql = "SELECT role FROM member WHERE user_id = ?"
-	       " ORDER BY role DESC LIMIT 1",
-	.args = user_args,
-	.row = highest_row,
-	.rowsize = sizeof(struct member),
-};
-#define FROM                                                                   \
-	" FROM member m JOIN user u ON u.id = m.user_id AND u.valid = 1"       \
-	" WHERE m.project_id = ?"
-#define SELECT                                                                 \
-	"SELECT m.user_id, u.username, m.role, m.created_at, m.version" FROM
-static const struct stmt page = {
-	.name = "member_page",
-	.sql = SELECT " ORDER BY u.username, u.id LIMIT ? OFFSET ?",
-	.args = page_args,
-	.row = member_fields,
-	.rowsize = sizeof(struct member),
-};
-static const struct stmt count = {
-	.name = "member_count",
-	.sql = "SELECT COUNT(*) AS n" FROM,
-	.args = project_args,
-	.row = page_count_row,
-	.rowsize = sizeof(struct page_count),
-};
-static const struct stmt find = {
-	.name = "member_find",
-	.sql = SELECT " AND m.user_id = ?",
-	.args = key_args,
-	.row = member_fields,
-	.rowsize = sizeof(struct member),
-};
-static const struct stmt put = {
-	.name = "member_put",
-	.sql = "INSERT INTO member (project_id, user_id, role) VALUES (?, ?, ?)"
-	       " ON DUPLICATE KEY UPDATE role = VALUES(role),"
-	       " version = version + 1",
-	.args = put_args,
-};
-static const struct stmt remove_one = {
-	.name = "member_remove",
-	.sql = "DELETE FROM member WHERE project_id = ? AND user_id = ?",
-	.args = key_args,
-};
-static const struct stmt remove_user = {
-	.name = "member_remove_user",
-	.sql = "DELETE FROM member WHERE user_id = ?",
-	.args = user_args,
-};
-static const struct stmt remove_of = {
-	.name = "member_remove_of",
-	.sql = "DELETE FROM member WHERE project_id = ?",
-	.args = project_args,
-};
+#include "store/member.sql.h"
 
-static const struct stmt *const member_stmts[] = {
-#define X(of, text) &role_##of,
-	ROLES(X)
-#undef X
-	    & projects,
-	&highest,
-	&page,
-	&count,
-	&find,
-	&put,
-	&remove_one,
-	&remove_user,
-	&remove_of,
-	NULL,
+static const struct stmt *const role_stmts[MEMBER__MAX] = {
+	[MEMBER_PROJECT] = &sql_member_role_project,
+	[MEMBER_PIPELINE] = &sql_member_role_pipeline,
+	[MEMBER_STEP] = &sql_member_role_step,
+	[MEMBER_ENVIRONMENT] = &sql_member_role_environment,
+	[MEMBER_SCHEDULE] = &sql_member_role_schedule,
+	[MEMBER_NOTIFIER] = &sql_member_role_notifier,
+	[MEMBER_DEPLOYMENT] = &sql_member_role_deployment,
+	[MEMBER_USER] = &sql_member_role_user,
 };
 
 /* Removes the members of a deleted project. */
@@ -180,7 +57,7 @@ remove_of_project(struct db *db, int64_t project_id)
 {
 	const struct member_query args = { .project_id = project_id };
 
-	return db_exec(db, &remove_of, &args, NULL);
+	return db_exec(db, &sql_member_remove_of, &args, NULL);
 }
 
 const struct store member_store = {
@@ -212,7 +89,7 @@ member_highest(struct db *db, struct arena *a, int64_t user_id, enum role *out)
 	const struct err *e;
 
 	*out = ROLE_NONE;
-	e = db_row(db, a, &highest, &args, &found);
+	e = db_row(db, a, &sql_member_highest, &args, &found);
 	if (e != NULL)
 		return e->code == ERR_NOTFOUND ? NULL : e;
 	*out = role_of(found.role);
@@ -225,7 +102,7 @@ member_projects(struct db *db, struct arena *a, int64_t user_id,
 {
 	const struct member args = { .user_id = user_id };
 
-	return db_rows(db, a, &projects, &args, out);
+	return db_rows(db, a, &sql_member_projects, &args, out);
 }
 
 const struct err *
@@ -236,7 +113,8 @@ member_page(struct db *db, struct arena *a, int64_t project_id, struct page *p,
 		.limit = p->limit,
 		.offset = page_offset(p) };
 
-	return page_read(db, a, &count, &page, &q, p, out);
+	return page_read(db, a, &sql_member_count, &sql_member_page, &q, p,
+	    out);
 }
 
 const struct err *
@@ -247,7 +125,7 @@ member_find(struct db *db, struct arena *a, int64_t project_id, int64_t user_id,
 		.user_id = user_id };
 	const struct err *e;
 
-	e = db_row(db, a, &find, &args, out);
+	e = db_row(db, a, &sql_member_find, &args, out);
 	out->project_id = project_id;
 	return e;
 }
@@ -255,13 +133,13 @@ member_find(struct db *db, struct arena *a, int64_t project_id, int64_t user_id,
 const struct err *
 member_put(struct db *db, const struct member *member)
 {
-	return db_exec(db, &put, member, NULL);
+	return db_exec(db, &sql_member_put, member, NULL);
 }
 
 const struct err *
 member_remove(struct db *db, const struct member *member)
 {
-	return db_exec(db, &remove_one, member, NULL);
+	return db_exec(db, &sql_member_remove, member, NULL);
 }
 
 const struct err *
@@ -269,5 +147,5 @@ member_remove_user(struct db *db, int64_t user_id)
 {
 	const struct member args = { .user_id = user_id };
 
-	return db_exec(db, &remove_user, &args, NULL);
+	return db_exec(db, &sql_member_remove_user, &args, NULL);
 }

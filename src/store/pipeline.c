@@ -2,49 +2,46 @@
 #include "store/pipeline.h"
 
 #include "store/child.h"
-#include "store/columns.h"
 #include "store/store.h"
-
-#define A(m) FIELD(struct pipeline, m, 0)
 
 const char *const pipeline_checkouts[] = { "fresh", "keep",
 	PIPELINE_CHECKOUT_NONE, NULL };
 
-/* clang-format off */
-#define PIPELINE(X, T)							\
-	X(T, KEY, id, FIELD_OUT, .doc = "Id of the pipeline.")		\
-	X(T, ONCE, project_id,						\
-	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,	\
-	    .doc = "Project of the pipeline.")				\
-	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE,	\
-	    .min = 1, .max = 100,					\
-	    .doc = "Name, unique in its project; compared as for projects.") \
-	X(T, SET, description,						\
-	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,	\
-	    .doc = "Description of the pipeline.")			\
-	X(T, SET, timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL,	\
-	    .min = 1, .max = PIPELINE_TIMEOUT_MAX,			\
-	    .doc = "Time limit of a run; null = the runner's limit.")	\
-	X(T, SET, checkout, FIELD_OUT | FIELD_IN,			\
-	    .values = pipeline_checkouts, .named = "Checkout",		\
-	    .doc = "Files that the first step finds: those of the commit " \
-		   "and no others (fresh, the default), files that git "	\
-		   "ignores as well (keep), or none.")			\
-	X(T, NONE, steps, FIELD_OUT | FIELD_IN | FIELD_ONCE,		\
-	    .max = PIPELINE_STEPS_MAX, .shape = &inner_step_shape,	\
-	    .doc = "Steps in order; use /api/steps to change them.")	\
-	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
-	    .doc = "1; 0 if deleted.")					\
-	X(T, READ, created_at, FIELD_OUT, .doc = "Time of creation.")	\
-	X(T, READ, updated_at, FIELD_OUT, .doc = "Time of the last change.") \
-	X(T, ONCE, created_by, FIELD_OUT | FIELD_NULL,			\
-	    .doc = "User who created it.")				\
-	X(T, READ, version, 0, .doc = "Number of changes.")
-
 static const struct field pipeline_fields[] = {
-	COLUMNS_FIELDS(PIPELINE, struct pipeline)
+	FIELD(struct pipeline, id, FIELD_OUT, .doc = "Id of the pipeline."),
+	FIELD(struct pipeline, project_id,
+	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,
+	    .doc = "Project of the pipeline."),
+	FIELD(struct pipeline, name,
+	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+	    .max = 100,
+	    .doc = "Name, unique in its project; compared as for projects."),
+	FIELD(struct pipeline, description,
+	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,
+	    .doc = "Description of the pipeline."),
+	FIELD(struct pipeline, timeout_seconds,
+	    FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,
+	    .max = PIPELINE_TIMEOUT_MAX,
+	    .doc = "Time limit of a run; null = the runner's limit."),
+	FIELD(struct pipeline, checkout, FIELD_OUT | FIELD_IN,
+	    .values = pipeline_checkouts, .named = "Checkout",
+	    .doc = "Files that the first step finds: those of the commit "
+		   "and no others (fresh, the default), files that git "
+		   "ignores as well (keep), or none."),
+	FIELD(struct pipeline, steps, FIELD_OUT | FIELD_IN | FIELD_ONCE,
+	    .max = PIPELINE_STEPS_MAX, .shape = &inner_step_shape,
+	    .doc = "Steps in order; use /api/steps to change them."),
+	FIELD(struct pipeline, valid, FIELD_OUT | FIELD_NUMBER,
+	    .doc = "1; 0 if deleted."),
+	FIELD(struct pipeline, created_at, FIELD_OUT,
+	    .doc = "Time of creation."),
+	FIELD(struct pipeline, updated_at, FIELD_OUT,
+	    .doc = "Time of the last change."),
+	FIELD(struct pipeline, created_by, FIELD_OUT | FIELD_NULL,
+	    .doc = "User who created it."),
+	FIELD(struct pipeline, version, 0, .doc = "Number of changes."),
+	FIELD_END,
 };
-/* clang-format on */
 
 const struct shape pipeline_shape = {
 	.name = "Pipeline",
@@ -53,81 +50,15 @@ const struct shape pipeline_shape = {
 	.doc = "An ordered list of steps that deploys a project.",
 };
 
-#define COLUMNS COLUMNS_SELECT(PIPELINE)
+#include "store/pipeline.sql.h"
 
-static const struct field id_args[] = { A(id), FIELD_END };
-
-static const struct stmt by_id = {
-	.name = "pipeline_by_id",
-	.sql = "SELECT " COLUMNS " FROM pipeline WHERE id = ? AND valid = 1",
-	.args = id_args,
-	.row = pipeline_fields,
-	.rowsize = sizeof(struct pipeline),
-};
-static const struct stmt lock = {
-	.name = "pipeline_lock",
-	.sql = "SELECT " COLUMNS
-	       " FROM pipeline WHERE id = ? AND valid = 1 FOR UPDATE",
-	.args = id_args,
-	.row = pipeline_fields,
-	.rowsize = sizeof(struct pipeline),
-};
-static const struct field project_row[] = { A(project_id), FIELD_END };
-static const struct stmt hold = {
-	.name = "pipeline_hold",
-	.sql = "SELECT project_id FROM pipeline WHERE id = ? AND valid = 1"
-	       " FOR UPDATE",
-	.args = id_args,
-	.row = project_row,
-	.rowsize = sizeof(struct pipeline),
-};
-/* clang-format off */
-CHILD(pipeline, "SELECT " COLUMNS " FROM pipeline c", pipeline_fields,
-    "name, id", "name, id")
-
-static const struct field insert_args[] = {
-	COLUMNS_INSERT_ARGS(PIPELINE, struct pipeline)
-};
-/* clang-format on */
-static const struct stmt insert = {
-	.name = "pipeline_insert",
-	.sql = COLUMNS_INSERT("pipeline", PIPELINE),
-	.args = insert_args,
-};
-/* clang-format off */
-static const struct field update_args[] = {
-	COLUMNS_UPDATE_ARGS(PIPELINE, struct pipeline)
-};
-/* clang-format on */
-static const struct stmt update = {
-	.name = "pipeline_update",
-	.sql = COLUMNS_UPDATE("pipeline", PIPELINE),
-	.args = update_args,
-};
-static const struct stmt delete_steps = {
-	.name = "pipeline_delete_steps",
-	.sql = "UPDATE step SET valid = 0, version = version + 1,"
-	       " updated_at = CURRENT_TIMESTAMP(3)"
-	       " WHERE pipeline_id = ? AND valid = 1",
-	.args = id_args,
-};
-
-static const struct stmt *const pipeline_stmts[] = {
-	&by_id,
-	&lock,
-	&hold,
-	CHILD_STMTS,
-	&insert,
-	&update,
-	&delete_steps,
-	NULL,
-};
+static const struct child child = CHILD(pipeline);
 
 /* Deletes the pipelines of a deleted project. */
 static const struct err *
 delete_of_project(struct db *db, int64_t project_id)
 {
-	return child_delete(db, &delete_of, project_id);
+	return child_delete(db, &sql_pipeline_delete_of, project_id);
 }
 
 const struct store pipeline_store = {
@@ -162,13 +93,13 @@ row_with_steps(struct db *db, struct arena *a, const struct stmt *st,
 const struct err *
 pipeline_by_id(struct db *db, struct arena *a, int64_t id, struct pipeline *out)
 {
-	return row_with_steps(db, a, &by_id, id, out);
+	return row_with_steps(db, a, &sql_pipeline_by_id, id, out);
 }
 
 const struct err *
 pipeline_lock(struct db *db, struct arena *a, int64_t id, struct pipeline *out)
 {
-	return row_with_steps(db, a, &lock, id, out);
+	return row_with_steps(db, a, &sql_pipeline_lock, id, out);
 }
 
 const struct err *
@@ -178,7 +109,7 @@ pipeline_hold(struct db *db, struct arena *a, int64_t id, int64_t *project_id)
 	struct pipeline found;
 	const struct err *e;
 
-	e = db_row(db, a, &hold, &args, &found);
+	e = db_row(db, a, &sql_pipeline_hold, &args, &found);
 	*project_id = found.project_id;
 	return e;
 }
@@ -203,7 +134,7 @@ pipeline_insert(struct db *db, const struct pipeline *p, int64_t *id)
 	*id = 0;
 	if (row.checkout == NULL)
 		row.checkout = pipeline_checkouts[0];
-	if ((e = db_exec(db, &insert, &row, &done)) != NULL)
+	if ((e = db_exec(db, &sql_pipeline_insert, &row, &done)) != NULL)
 		return e;
 	for (i = 0; i < p->steps.n; i++) {
 		one = steps[i];
@@ -220,7 +151,7 @@ pipeline_insert(struct db *db, const struct pipeline *p, int64_t *id)
 const struct err *
 pipeline_update(struct db *db, const struct pipeline *p)
 {
-	return db_exec(db, &update, p, NULL);
+	return db_exec(db, &sql_pipeline_update, p, NULL);
 }
 
 const struct err *
@@ -229,7 +160,7 @@ pipeline_delete(struct db *db, int64_t id)
 	const struct pipeline args = { .id = id };
 	const struct err *e;
 
-	if ((e = db_exec(db, &delete_steps, &args, NULL)) != NULL)
+	if ((e = db_exec(db, &sql_pipeline_delete_steps, &args, NULL)) != NULL)
 		return e;
-	return child_delete(db, &delete_one, id);
+	return child_delete(db, &sql_pipeline_delete_one, id);
 }

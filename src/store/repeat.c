@@ -55,36 +55,8 @@ const struct shape cancel_request_shape = {
 struct place {
 	int64_t id;
 };
-static const struct field id_args[] = { FIELD(struct place, id, 0), FIELD_END };
-#define T(m) FIELD(struct repeat_targets, m, 0)
-static const struct field targets_row[] = { T(live), T(before), T(pending),
-	T(running), FIELD_END };
-/* clang-format off */
-#define CONTENT(d) "IF(" d ".`trigger` = 'rollback', " d ".retry_of, " d ".id)"
-/* A rollback of the environment in that state; 0 = none. */
-#define ROLLBACK(status)						\
-	"COALESCE((SELECT MIN(r.id) FROM deployment r"			\
-	" WHERE r.status = '" status "' AND r.turn = 0"			\
-	" AND r.project_id = e.project_id"				\
-	" AND r.environment_id = e.id), 0)"
-static const struct stmt targets = {
-	.name = "repeat_targets",
-	.sql = "SELECT COALESCE(" CONTENT("l") ", 0) AS live,"
-	       " COALESCE(" CONTENT("b") ", 0) AS `before`,"
-	       " " ROLLBACK("pending") " AS pending,"
-	       " " ROLLBACK("running") " AS running"
-	       " FROM environment e"
-	       " LEFT JOIN deployment l ON l.id = e.live_deployment"
-	       " LEFT JOIN deployment o ON o.id = " CONTENT("l")
-	       " LEFT JOIN deployment b ON b.id = o.replaced"
-	       " WHERE e.id = ? AND e.valid = 1",
-	.args = id_args,
-	.row = targets_row,
-	.rowsize = sizeof(struct repeat_targets),
-};
-/* clang-format on */
 
-static const struct stmt *const repeat_stmts[] = { &targets, NULL };
+#include "store/repeat.sql.h"
 
 const struct store repeat_store = {
 	.stmts = repeat_stmts,
@@ -96,5 +68,5 @@ repeat_targets(struct db *db, struct arena *a, int64_t environment_id,
 {
 	const struct place args = { .id = environment_id };
 
-	return db_row(db, a, &targets, &args, out);
+	return db_row(db, a, &sql_repeat_targets, &args, out);
 }

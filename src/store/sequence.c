@@ -1,25 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/sequence.h"
 
+#include "store/sequence.sql.h"
 #include "store/store.h"
-
-#define S(m) FIELD(struct sequence, m, 0, .doc = NULL)
-
-static const struct field sequence_row[] = { S(name), S(next), FIELD_END };
-
-static const struct stmt list_stmt = {
-	.name = "sequence_list",
-	.sql = "SELECT table_name AS name,"
-	       " CAST(COALESCE(auto_increment, 1) AS SIGNED) AS next"
-	       " FROM information_schema.tables"
-	       " WHERE table_schema = DATABASE()"
-	       " AND table_name IN ('deployment', 'environment', 'project')"
-	       " ORDER BY table_name",
-	.row = sequence_row,
-	.rowsize = sizeof(struct sequence),
-};
-
-static const struct stmt *const sequence_stmts[] = { &list_stmt, NULL };
 
 const struct store sequence_store = {
 	.stmts = sequence_stmts,
@@ -28,7 +11,7 @@ const struct store sequence_store = {
 const struct err *
 sequence_list(struct db *db, struct arena *a, struct list *out)
 {
-	return db_rows(db, a, &list_stmt, NULL, out);
+	return db_rows(db, a, &sql_sequence_list, NULL, out);
 }
 
 const struct err *

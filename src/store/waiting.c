@@ -25,65 +25,12 @@ const struct shape waiting_shape = {
 	.doc = "Why a pending deployment does not run yet.",
 };
 
-#define D(m) FIELD(struct deployment, m, 0)
-static const struct field id_args[] = { D(id), FIELD_END };
-
 /* The ids of rollbacks and of others below which a deployment comes first. */
 struct place {
 	int64_t project_id;
 	int64_t rollbacks;
 	int64_t others;
 };
-#define P(m) FIELD(struct place, m, 0)
-static const struct field ahead_args[] = { P(project_id), P(project_id),
-	P(rollbacks), P(project_id), P(others), FIELD_END };
-
-#define Q(m) FIELD(struct waiting_queue, m, 0)
-static const struct field ahead_row[] = { Q(n), Q(first), Q(running),
-	FIELD_END };
-#define AHEAD                                                                  \
-	"SELECT COUNT(*) AS n,"                                                \
-	" COALESCE(MIN(IF(turn = 0, id, NULL)), MIN(id), 0) AS first,"         \
-	" COALESCE((SELECT id FROM deployment"                                 \
-	" WHERE running_project = ?), 0) AS running"
-#define PENDING                                                                \
-	" FROM deployment FORCE INDEX (deployment_turn)"                       \
-	" WHERE status = 'pending' AND "
-static const struct stmt ahead = {
-	.name = "waiting_ahead",
-	.sql = AHEAD PENDING "((turn = 0 AND project_id = ? AND id < ?)"
-			     " OR (turn = 1 AND project_id = ? AND id < ?))",
-	.args = ahead_args,
-	.row = ahead_row,
-	.rowsize = sizeof(struct waiting_queue),
-};
-static const struct field queue_args[] = { D(project_id), D(turn),
-	D(project_id), FIELD_END };
-static const struct field queue_row[] = { Q(n), Q(first), Q(running), Q(locks),
-	FIELD_END };
-static const struct stmt queue = {
-	.name = "waiting_queue",
-	.sql = AHEAD ", EXISTS (SELECT 1 FROM deploy_lock) AS locks" PENDING
-		     "turn IN (0, ?) AND project_id = ?",
-	.args = queue_args,
-	.row = queue_row,
-	.rowsize = sizeof(struct waiting_queue),
-};
-
-/* Once the pause for its Git server is over, a deployment waits for a runner. */
-static const struct stmt seen_by_runner = {
-	.name = "waiting_seen",
-	.sql = "SELECT w.reason, w.detail FROM deployment_wait w"
-	       " JOIN deployment d ON d.id = w.deployment_id"
-	       " WHERE w.deployment_id = ?"
-	       " AND IF(w.reason = '" WAITING_GIT "',"
-	       " d.not_before > NOW(3) - INTERVAL 5 SECOND,"
-	       " w.seen_at > NOW(3) - INTERVAL 1 MINUTE)",
-	.args = id_args,
-	.row = waiting_fields,
-	.rowsize = sizeof(struct waiting),
-};
-
 struct crowd {
 	int64_t age; /* seconds */
 	int64_t running;
@@ -93,69 +40,11 @@ struct crowd {
 	const char *runner; /* to which the environment is bound */
 	const char *environment;
 };
-#define C(m) FIELD(struct crowd, m, 0)
-static const struct field crowd_row[] = { C(age), C(running), C(runners),
-	C(well), C(sick), C(runner), C(environment), FIELD_END };
-/* clang-format off */
-static const struct stmt crowd = {
-	.name = "waiting_crowd",
-	.sql =
-	    "SELECT TIMESTAMPDIFF(SECOND, d.created_at, NOW(3)) AS age,"
-	    " (SELECT COUNT(*) FROM deployment r WHERE r.status = 'running')"
-	    " AS running,"
-	    " (SELECT COUNT(*) FROM runner w WHERE " RUNNER_ONLINE
-	    " AND " RUNNER_FITS("w.name", "w.labels") ") AS runners,"
-	    " (SELECT COUNT(*) FROM runner w WHERE " RUNNER_ONLINE
-	    " AND " RUNNER_WELL " AND " RUNNER_FITS("w.name", "w.labels")
-	    ") AS well,"
-	    " (SELECT CONCAT(w.name, ': ', w.sick_reason) FROM runner w"
-	    " WHERE " RUNNER_ONLINE " AND NOT " RUNNER_WELL
-	    " AND " RUNNER_FITS("w.name", "w.labels")
-	    " ORDER BY w.name LIMIT 1) AS sick,"
-	    " e.runner, e.name AS environment"
-	    " FROM deployment d"
-	    " LEFT JOIN environment e ON e.id = d.environment_id"
-	    " WHERE d.id = ?",
-	.args = id_args,
-	.row = crowd_row,
-	.rowsize = sizeof(struct crowd),
-};
-/* clang-format on */
-
-#define N(m) FIELD(struct waiting_note, m, 0)
-static const struct field note_args[] = { N(deployment_id), N(reason),
-	N(detail), N(runner), FIELD_END };
-static const struct stmt record = {
-	.name = "waiting_record",
-	.sql = "INSERT INTO deployment_wait (deployment_id, reason, detail,"
-	       " runner, seen_at) VALUES (?, ?, ?, ?, NOW(3))"
-	       " ON DUPLICATE KEY UPDATE reason = VALUES(reason),"
-	       " detail = VALUES(detail), runner = VALUES(runner),"
-	       " seen_at = VALUES(seen_at)",
-	.args = note_args,
-};
-
 struct found {
 	int64_t n;
 };
-static const struct field found_row[] = { FIELD(struct found, n, 0),
-	FIELD_END };
-static const struct stmt old = {
-	.name = "waiting_old",
-	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM deployment_wait"
-	       " WHERE seen_at < NOW(3) - INTERVAL 1 HOUR LIMIT 1) t",
-	.row = found_row,
-	.rowsize = sizeof(struct found),
-};
-static const struct stmt tidy = {
-	.name = "waiting_tidy",
-	.sql = "DELETE FROM deployment_wait"
-	       " WHERE seen_at < NOW(3) - INTERVAL 1 HOUR"
-	       " ORDER BY seen_at LIMIT 1000",
-};
 
-static const struct stmt *const waiting_stmts[] = { &ahead, &queue,
-	&seen_by_runner, &crowd, &record, &old, &tidy, NULL };
+#include "store/waiting.sql.h"
 
 const struct store waiting_store = {
 	.stmts = waiting_stmts,
@@ -190,7 +79,8 @@ crowd_find(struct db *db, struct arena *a, const struct deployment *d,
 	struct crowd c;
 
 	*found = false;
-	if ((e = db_row(db, a, &crowd, d, &c)) != NULL || c.age < SOON)
+	if ((e = db_row(db, a, &sql_waiting_crowd, d, &c)) != NULL ||
+	    c.age < SOON)
 		return e;
 	*found = true;
 	out->reason = c.well > 0 && c.running > 0 ? WAITING_SLOTS : "no_runner";
@@ -211,7 +101,7 @@ waiting_look(struct db *db, struct arena *a, const struct deployment *d,
 	const struct deployment args = { .project_id = d->project_id,
 		.turn = deployment_turn(d) };
 
-	return db_row(db, a, &queue, &args, out);
+	return db_row(db, a, &sql_waiting_queue, &args, out);
 }
 
 void
@@ -251,7 +141,9 @@ ahead_find(struct db *db, struct arena *a, const struct deployment *d,
 		.others = back ? 0 : d->id };
 
 	*out = (struct waiting_queue){ .n = 0 };
-	return awaits_approval(d) ? NULL : db_row(db, a, &ahead, &place, out);
+	return awaits_approval(d) ?
+	    NULL :
+	    db_row(db, a, &sql_waiting_ahead, &place, out);
 }
 
 /* The deployment waits for a lock. */
@@ -287,7 +179,7 @@ waiting_find(struct db *db, struct arena *a, struct deployment *d)
 	if (awaits_approval(d) || (e = lock_find(db, a, d)) != NULL ||
 	    d->waiting_for.n > 0)
 		return e;
-	e = db_row(db, a, &seen_by_runner, d, d->waiting_for.items);
+	e = db_row(db, a, &sql_waiting_seen, d, d->waiting_for.items);
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		e = crowd_find(db, a, d, d->waiting_for.items, &found);
 	if (e == NULL && found)
@@ -298,7 +190,7 @@ waiting_find(struct db *db, struct arena *a, struct deployment *d)
 const struct err *
 waiting_record(struct db *db, const struct waiting_note *note)
 {
-	return db_exec(db, &record, note, NULL);
+	return db_exec(db, &sql_waiting_record, note, NULL);
 }
 
 const struct err *
@@ -307,6 +199,8 @@ waiting_tidy(struct db *db, struct arena *a)
 	const struct err *e;
 	struct found row;
 
-	e = db_row(db, a, &old, NULL, &row);
-	return e != NULL || row.n == 0 ? e : db_exec(db, &tidy, NULL, NULL);
+	e = db_row(db, a, &sql_waiting_old, NULL, &row);
+	return e != NULL || row.n == 0 ?
+	    e :
+	    db_exec(db, &sql_waiting_tidy, NULL, NULL);
 }

@@ -20,26 +20,7 @@ const struct shape workspace_shape = {
 	.doc = "The workspace of a project, as a runner last reported it.",
 };
 
-static const struct stmt save = {
-	.name = "workspace_save",
-	.sql = COLUMNS_REPLACE("workspace", WORKSPACE_ROW),
-	.args = workspace_fields,
-};
-static const struct field project_args[] = {
-	FIELD(struct workspace_status, project_id, 0),
-	FIELD_END,
-};
-static const struct stmt by_project = {
-	.name = "workspace_by_project",
-	.sql = "SELECT " COLUMNS_SELECT(
-	    WORKSPACE_ROW) " FROM workspace WHERE project_id = ?",
-	.args = project_args,
-	.row = workspace_fields,
-	.rowsize = sizeof(struct workspace_status),
-};
-
-static const struct stmt *const workspace_stmts[] = { &save, &by_project,
-	NULL };
+#include "store/workspace.sql.h"
 
 const struct store workspace_store = {
 	.stmts = workspace_stmts,
@@ -48,13 +29,13 @@ const struct store workspace_store = {
 const struct err *
 workspace_save(struct db *db, const struct workspace_status *w)
 {
-	return db_exec(db, &save, w, NULL);
+	return db_exec(db, &sql_workspace_save, w, NULL);
 }
 
 const struct err *
 workspace_by_project(struct db *db, struct arena *a, int64_t project_id,
     struct workspace_status *out)
 {
-	return db_row(db, a, &by_project,
+	return db_row(db, a, &sql_workspace_by_project,
 	    &(struct workspace_status){ .project_id = project_id }, out);
 }

@@ -1,0 +1,13 @@
+-- SPDX-License-Identifier: ISC
+
+-- logline_chunks(struct line_args) -> struct line_chunk
+SELECT start, length, breaks, written_at
+FROM log_chunk
+WHERE deployment_id = :id AND start > :after
+ORDER BY start LIMIT 1000;
+
+-- logline_steps(struct line_args) -> struct line_step
+SELECT position, log_offset, started_at
+FROM deployment_step
+WHERE deployment_id = :id AND log_offset IS NOT NULL
+ORDER BY log_offset, position;
