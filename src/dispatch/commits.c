@@ -10,7 +10,6 @@
 #include "dispatch/context.h"
 #include "dispatch/text.h"
 #include "json/json.h"
-#include "spool/spool.h"
 #include "store/gitrepo.h"
 
 #define COMMITS_MAX 100
@@ -67,20 +66,18 @@ commits_read(struct arena *a, const char *records, struct list *out)
 }
 
 static const struct err *
-branch_store(const struct dispatch *d, int64_t project, const char *value)
+branch_store(const struct dispatch *d, int64_t project,
+    const struct job_event *event)
 {
 	struct branch_commits row = { .project_id = project };
-	const char *newline = strchr(value, '\n');
 	const struct err *e;
 	struct list list;
 	struct buf json;
 
-	if (newline == NULL || newline == value)
+	if (event->branch[0] == '\0' || event->text[0] == '\0')
 		return err_new(ERR_BAD_REQUEST, "commits without a branch");
-	row.branch = text_plain(d->a,
-	    arena_strndup(d->a, value, (size_t)(newline - value)), BRANCH_MAX,
-	    "");
-	if ((e = commits_read(d->a, newline + 1, &list)) != NULL)
+	row.branch = text_plain(d->a, event->branch, BRANCH_MAX, "");
+	if ((e = commits_read(d->a, event->text, &list)) != NULL)
 		return e;
 	buf_init(&json, JSON_MAX);
 	json_write_list(&json, &git_commit_shape, &list, 0);
@@ -93,9 +90,9 @@ branch_store(const struct dispatch *d, int64_t project, const char *value)
 
 const struct err *
 commits_store(const struct dispatch *d, int64_t project, const char *name,
-    const char *value)
+    const struct job_event *event)
 {
-	const struct err *e = branch_store(d, project, value);
+	const struct err *e = branch_store(d, project, event);
 
 	if (e == NULL || e->code == ERR_UNAVAILABLE || e->code == ERR_CONFIG)
 		return e;

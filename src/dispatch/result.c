@@ -14,29 +14,15 @@
 #include "dispatch/commits.h"
 #include "dispatch/context.h"
 #include "dispatch/text.h"
-#include "spool/spool.h"
+#include "spool/event.h"
 #include "store/move.h"
 #include "store/queue.h"
 
 #define RESULT_MAX ((int64_t)16 << 20)
-#define WORDS 8
 #define DETAIL_MAX 500
 #define HASH_MAX 64
 #define OBJECTS_MAX 16384
 #define MESSAGE_MAX 16000 /* size of the column in bytes / 4 */
-
-/* Names of records, by enumerator. */
-enum result_record {
-#define X(id, name) R_##id,
-	SPOOL_RESULT_RECORDS(X)
-#undef X
-	    R__MAX
-};
-static const char *const names[R__MAX] = {
-#define X(id, name) [R_##id] = (name),
-	SPOOL_RESULT_RECORDS(X)
-#undef X
-};
 
 static const char *const workspace_statuses[] = { "not_created", "empty",
 	"no_git", "ready", "error", NULL };
@@ -59,186 +45,106 @@ text_or_none(struct arena *a, const char *s, size_t max)
 	return text_clean(a, s, max);
 }
 
-/* Splits a copy of the text at `sep`; how many words there are.  The last one
- * has all the rest. */
-static size_t
-split(struct arena *a, const char *text, const char *sep, size_t max,
-    char *words[WORDS])
+static const struct err *
+event_reject(const char *why)
 {
-	char *rest = arena_strdup(a, text);
-	size_t n = 0;
-
-	(void)memset(words, 0, WORDS * sizeof(*words));
-	while (n + 1 < max && (words[n] = strsep(&rest, sep)) != NULL)
-		n++;
-	if (rest != NULL)
-		words[n++] = rest;
-	return n;
-}
-
-static bool
-number(const char *s, int64_t *out)
-{
-	return s != NULL && num_parse(s, 0, NUM_SAFE, out);
-}
-
-/* A number, or "-". */
-static bool
-maybe(const char *s, struct maybe *out)
-{
-	if (s != NULL && strcmp(s, "-") == 0)
-		return true;
-	out->set = true;
-	return number(s, &out->n);
+	return err_new(ERR_INTERNAL, "an event of the result has %s", why);
 }
 
 static const struct err *
-malformed(const struct record *r)
+step_of(const struct task *t, const struct job_event *event,
+    struct move_step *out)
 {
-	return err_new(ERR_INTERNAL, "record %s of the result is malformed",
-	    r->name);
-}
-
-static const struct err *
-step_started(struct arena *a, const struct record *r, struct move_step *out)
-{
-	char *words[WORDS];
-
-	if (split(a, r->value, " ", 4, words) != 3 ||
-	    !number(words[0], &out->position) ||
-	    !number(words[1], &out->started_at.ms) ||
-	    !maybe(words[2], &out->log_offset))
-		return malformed(r);
-	out->status = STATE_RUNNING;
+	*out = (struct move_step){
+		.deployment_id = t->run.id,
+		.epoch = t->run.epoch,
+		.position = event->position,
+		.exit_code = event->exit_code,
+		.signal = event->signal,
+	};
+	if (event->kind == JOB_STEP_SKIPPED) {
+		out->status = STATE_SKIPPED;
+	} else if (event->kind == JOB_STEP_STARTED) {
+		out->status = STATE_RUNNING;
+		out->started_at = event->time;
+		out->log_offset = event->log;
+	} else {
+		out->status = state_find(event->status);
+		out->finished_at = event->time;
+		out->log_length = event->log;
+		if (out->status == STATE__MAX ||
+		    !state_kinds[out->status].is_final)
+			return event_reject("an unknown state of a step");
+	}
 	return NULL;
 }
 
-static const struct err *
-step_ended(struct arena *a, const struct record *r, struct move_step *out)
+static void
+commit_set(struct arena *a, const struct job_event *event,
+    struct workspace_seen *out)
 {
-	char *words[WORDS];
-
-	if (split(a, r->value, " ", 7, words) != 6 ||
-	    !number(words[0], &out->position) ||
-	    (out->status = state_find(words[1])) == STATE__MAX ||
-	    !state_kinds[out->status].is_final ||
-	    !maybe(words[2], &out->exit_code) ||
-	    !maybe(words[3], &out->signal) ||
-	    !number(words[4], &out->finished_at.ms) ||
-	    !maybe(words[5], &out->log_length))
-		return malformed(r);
-	return NULL;
+	out->is_elsewhere = event->branch == NULL;
+	out->branch = text_or_none(a, event->branch, BRANCH_MAX);
+	out->hash = text_or_none(a, event->hash, HASH_MAX);
+	out->message = text_clean(a, event->message, MESSAGE_MAX);
 }
 
 static const struct err *
-step_skipped(struct arena *a, const struct record *r, struct move_step *out)
+end_set(struct arena *a, const struct job_event *event, struct outcome *out)
 {
-	(void)a;
-	out->status = STATE_SKIPPED;
-	return number(r->value, &out->position) ? NULL : malformed(r);
-}
-
-static const struct {
-	enum result_record record;
-	const struct err *(
-	    *read)(struct arena *, const struct record *, struct move_step *);
-} step_records[] = {
-	{ R_STEP_STARTED, step_started },
-	{ R_STEP_ENDED, step_ended },
-	{ R_STEP_SKIPPED, step_skipped },
-};
-
-/* "BRANCH\nHASH\nMESSAGE" */
-static const struct err *
-checked_out(struct arena *a, const struct record *r, struct outcome *out)
-{
-	char *words[WORDS];
-
-	if (split(a, r->value, "\n", 3, words) < 2)
-		return malformed(r);
-	out->workspace.is_elsewhere = str_eq(words[0], SPOOL_ELSEWHERE);
-	out->workspace.branch = out->workspace.is_elsewhere ?
-	    NULL :
-	    text_or_none(a, words[0], BRANCH_MAX);
-	out->workspace.hash = text_or_none(a, words[1], HASH_MAX);
-	out->workspace.message = text_clean(a, words[2] == NULL ? "" : words[2],
-	    MESSAGE_MAX);
-	return NULL;
-}
-
-/* Only jobs read it. */
-static const struct err *
-objects(struct arena *a, const struct record *r, struct outcome *out)
-{
-	if (r->len > OBJECTS_MAX)
-		return malformed(r);
-	out->objects = arena_strdup(a, r->value);
-	return NULL;
-}
-
-static const struct err *
-git_away(struct arena *a, const struct record *r, struct outcome *out)
-{
-	out->git_away = text_clean(a, r->value, DETAIL_MAX);
-	return NULL;
-}
-
-/* "STATUS DIRTY SIZE" */
-static const struct err *
-workspace(struct arena *a, const struct record *r, struct outcome *out)
-{
-	struct maybe dirty = { .set = false };
-	char *words[WORDS];
-
-	if (split(a, r->value, " ", 4, words) != 3 ||
-	    !is_one_of(workspace_statuses, words[0]) ||
-	    !maybe(words[1], &dirty) || !number(words[2], &out->workspace.size))
-		return malformed(r);
-	out->workspace.status = words[0];
-	out->workspace.dirty = dirty.n != 0;
-	return NULL;
-}
-
-/* "POSITION NAME" */
-static const struct err *
-achieved(struct arena *a, const struct record *r, struct outcome *out)
-{
-	char *words[WORDS];
-	int64_t position;
-
-	if (split(a, r->value, " ", 2, words) != 2 ||
-	    !number(words[0], &position))
-		return malformed(r);
-	out->achieved = arena_printf(a, "step %lld (%s)",
-	    (long long)position + 1, text_clean(a, words[1], DETAIL_MAX / 2));
-	return NULL;
-}
-
-static const struct err *
-warnings(struct arena *a, const struct record *r, struct outcome *out)
-{
-	(void)a;
-	return num_parse(r->value, 0, INT32_MAX, &out->warnings) ? NULL :
-								   malformed(r);
-}
-
-/* "STATUS REASON TIME\nDETAIL" */
-static const struct err *
-end(struct arena *a, const struct record *r, struct outcome *out)
-{
-	char *lines[WORDS], *words[WORDS];
-
-	(void)split(a, r->value, "\n", 2, lines);
-	if (split(a, lines[0] == NULL ? "" : lines[0], " ", 4, words) != 3 ||
-	    !number(words[2], &out->time))
-		return malformed(r);
-	out->reason = state_reason(
-	    strcmp(words[1], "-") == 0 ? NULL : words[1]);
+	out->reason = state_reason(event->reason);
 	if (out->reason == REASON__MAX ||
-	    reason_kinds[out->reason].ends != state_find(words[0]))
-		return malformed(r);
-	out->detail = text_or_none(a, lines[1], DETAIL_MAX);
+	    reason_kinds[out->reason].ends != state_find(event->status))
+		return event_reject("an unknown outcome");
+	out->time = event->time.ms;
+	out->detail = text_or_none(a, event->text, DETAIL_MAX);
 	out->ended = true;
+	return NULL;
+}
+
+/* Adds what an event says of the outcome. */
+static const struct err *
+outcome_add(struct arena *a, const struct job_event *event, struct outcome *out)
+{
+	switch (event->kind) {
+	case JOB_CHECKED_OUT:
+	case JOB_STAYED:
+		commit_set(a, event, &out->workspace);
+		return NULL;
+	case JOB_OBJECTS: /* only jobs read it */
+		if (strlen(event->text) > OBJECTS_MAX)
+			return event_reject("too long a state of a clone");
+		out->objects = event->text;
+		return NULL;
+	case JOB_WORKSPACE:
+		if (!is_one_of(workspace_statuses, event->status))
+			return event_reject("an unknown state of a workspace");
+		out->workspace.status = event->status;
+		out->workspace.dirty = event->dirty.n != 0;
+		out->workspace.size = event->size;
+		return NULL;
+	case JOB_ACHIEVED:
+		out->achieved = arena_printf(a, "step %lld (%s)",
+		    (long long)event->position + 1,
+		    text_clean(a, event->text, DETAIL_MAX / 2));
+		return NULL;
+	case JOB_WARNINGS:
+		if (event->size > INT32_MAX)
+			return event_reject("too many warnings");
+		out->warnings = event->size;
+		return NULL;
+	case JOB_GIT_AWAY:
+		out->git_away = text_clean(a, event->text, DETAIL_MAX);
+		return NULL;
+	case JOB_ENDED:
+		return end_set(a, event, out);
+	case JOB_COMMITS:
+	case JOB_STEP_STARTED:
+	case JOB_STEP_ENDED:
+	case JOB_STEP_SKIPPED:
+	case JOB_EVENT__MAX:
+		break;
+	}
 	return NULL;
 }
 
@@ -276,58 +182,79 @@ load(const struct task *t, struct arena *a, int64_t from, int64_t to,
 	return NULL;
 }
 
-/* Adds the end of the step that starts, if the record at `at` is that: then one
+/* Reads the next event of data[*at..len) and moves *at past it. */
+static const struct err *
+event_next(struct arena *a, const char *data, size_t len, size_t *at,
+    struct job_event *out, bool *found)
+{
+	const struct err *e;
+	struct record r;
+
+	if ((e = record_read(a, data, len, at, &r, found)) != NULL || !*found)
+		return e;
+	return job_event_read(a, &r, out);
+}
+
+/* Adds the end of the step that starts, if the event at `at` is that: then one
  * statement stores both. */
 static void
 step_join(struct arena *a, const char *data, size_t len, size_t *at,
-    struct move_step *event)
+    struct move_step *step)
 {
-	struct move_step both = *event;
+	struct job_event event;
 	size_t next = *at;
-	struct record r;
 	bool found;
 
-	if (event->status != STATE_RUNNING ||
-	    record_read(a, data, len, &next, &r, &found) != NULL || !found ||
-	    strcmp(r.name, names[R_STEP_ENDED]) != 0 ||
-	    step_ended(a, &r, &both) != NULL ||
-	    both.position != event->position)
+	if (step->status != STATE_RUNNING ||
+	    event_next(a, data, len, &next, &event, &found) != NULL || !found ||
+	    event.kind != JOB_STEP_ENDED || event.position != step->position ||
+	    state_find(event.status) == STATE__MAX)
 		return;
-	*event = both;
+	step->status = state_find(event.status);
+	step->exit_code = event.exit_code;
+	step->signal = event.signal;
+	step->finished_at = event.time;
+	step->log_length = event.log;
 	*at = next;
 }
 
-/* Writes one record to the queue, and the next one as well if they belong
- * together; `at` is the position behind the record. */
+/* Writes one event to the queue, and the next one as well if they belong
+ * together; `at` is the position behind the event. */
 static const struct err *
-record_store(struct dispatch *d, const struct task *t, const struct record *r,
-    const char *data, size_t len, size_t *at)
+event_store(struct dispatch *d, const struct task *t,
+    const struct job_event *event, const char *data, size_t len, size_t *at)
 {
-	struct move_step event = { .deployment_id = t->run.id,
-		.epoch = t->run.epoch };
-	struct outcome seen = { .ended = false };
+	struct workspace_seen seen = { .status = NULL };
+	struct move_step step;
 	const struct err *e;
-	size_t i;
 
-	if (strcmp(r->name, names[R_CHECKED_OUT]) == 0) {
-		if ((e = checked_out(d->a, r, &seen)) != NULL)
-			return e;
+	switch (event->kind) {
+	case JOB_CHECKED_OUT:
+		commit_set(d->a, event, &seen);
 		d->events |= EVENT_STATUS;
 		return queue_commit(d->db, t->run.id, t->run.epoch,
-		    seen.workspace.is_elsewhere ? "" : seen.workspace.branch,
-		    seen.workspace.hash, seen.workspace.message);
-	}
-	if (strcmp(r->name, names[R_COMMITS_SEEN]) == 0)
+		    seen.is_elsewhere ? "" : seen.branch, seen.hash,
+		    seen.message);
+	case JOB_COMMITS:
 		return t->run.project == 0 ?
 		    NULL :
-		    commits_store(d, t->run.project, t->run.name, r->value);
-	for (i = 0; i < sizeof(step_records) / sizeof(step_records[0]); i++) {
-		if (strcmp(r->name, names[step_records[i].record]) != 0)
-			continue;
-		if ((e = step_records[i].read(d->a, r, &event)) != NULL)
+		    commits_store(d, t->run.project, t->run.name, event);
+	case JOB_STEP_STARTED:
+	case JOB_STEP_ENDED:
+	case JOB_STEP_SKIPPED:
+		if ((e = step_of(t, event, &step)) != NULL)
 			return e;
-		step_join(d->a, data, len, at, &event);
-		return move_step(d->db, &event);
+		step_join(d->a, data, len, at, &step);
+		return move_step(d->db, &step);
+	case JOB_STAYED:
+	case JOB_OBJECTS:
+	case JOB_WORKSPACE:
+	case JOB_ACHIEVED:
+	case JOB_WARNINGS:
+	case JOB_GIT_AWAY:
+	case JOB_ENDED:
+	case JOB_EVENT__MAX:
+		break;
 	}
 	return NULL;
 }
@@ -346,14 +273,14 @@ result_check(struct task *t)
 	}
 }
 
-/* A record of any other kind means that the checkout failed, if it did not
+/* An event of any other kind means that the checkout failed, if it did not
  * succeed before. */
 static void
-fetch_note(struct dispatch *d, struct task *t, const struct record *r)
+fetch_note(struct dispatch *d, struct task *t, const struct job_event *event)
 {
 	bool changed;
 
-	if (strcmp(r->name, names[R_CHECKED_OUT]) == 0)
+	if (event->kind == JOB_CHECKED_OUT)
 		changed = fetch_succeeded(d->hosts, &t->fetch);
 	else
 		changed = fetch_failed(d->hosts, &t->fetch, t->run.name);
@@ -366,7 +293,7 @@ result_follow(struct dispatch *d, struct task *t)
 {
 	struct progress *p = &t->progress;
 	const struct err *e;
-	struct record r;
+	struct job_event event;
 	char *data;
 	size_t len, at = 0;
 	bool found;
@@ -375,12 +302,13 @@ result_follow(struct dispatch *d, struct task *t)
 	    NULL)
 		goto broken;
 	for (;;) {
-		if ((e = record_read(d->a, data, len, &at, &r, &found)) != NULL)
+		e = event_next(d->a, data, len, &at, &event, &found);
+		if (e != NULL)
 			goto broken;
 		if (!found)
 			return NULL;
-		fetch_note(d, t, &r);
-		e = record_store(d, t, &r, data, len, &at);
+		fetch_note(d, t, &event);
+		e = event_store(d, t, &event, data, len, &at);
 		if (e == NULL) {
 			p->result_at += (int64_t)(at);
 			data += at;
@@ -399,40 +327,36 @@ broken:
 	return NULL;
 }
 
+/* Such events do not decide about the outcome. */
+static bool
+is_of_step(enum job_event_kind kind)
+{
+	return kind == JOB_STEP_STARTED || kind == JOB_STEP_ENDED ||
+	    kind == JOB_STEP_SKIPPED;
+}
+
 const struct err *
 result_read(const struct task *t, struct arena *a, struct outcome *out)
 {
-	static const struct {
-		enum result_record record;
-		const struct err *(*read)(struct arena *, const struct record *,
-		    struct outcome *);
-	} readers[] = {
-		{ R_CHECKED_OUT, checked_out },
-		{ R_STAYED, checked_out },
-		{ R_OBJECTS_SEEN, objects },
-		{ R_WORKSPACE, workspace },
-		{ R_ACHIEVED, achieved },
-		{ R_WARNINGS, warnings },
-		{ R_GIT_AWAY, git_away },
-		{ R_RESULT_END, end },
-	};
+	struct job_event event;
 	const struct err *e;
-	struct record r;
 	char *data;
-	size_t len, at = 0, i;
+	size_t len, at = 0;
 	bool found = true;
 
 	(void)memset(out, 0, sizeof(*out));
 	if ((e = load(t, a, 0, INT64_MAX, &data, &len)) != NULL)
 		return e;
 	while (!out->ended) {
-		if ((e = record_read(a, data, len, &at, &r, &found)) != NULL ||
-		    !found)
+		e = event_next(a, data, len, &at, &event, &found);
+		if (!found)
 			return e;
-		for (i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
-			if (strcmp(r.name, names[readers[i].record]) == 0 &&
-			    (e = readers[i].read(a, &r, out)) != NULL)
-				return e;
+		if (e != NULL && is_of_step(event.kind))
+			continue;
+		if (e != NULL)
+			return e;
+		if ((e = outcome_add(a, &event, out)) != NULL)
+			return e;
 	}
 	return NULL;
 }

@@ -261,8 +261,8 @@ stay(struct fetch *f, struct checkout *out)
 		return NULL;
 	if (f->how == WORKSPACE_SAME && !f->touched &&
 	    (f->was.flags & CLONE_MESSAGE) != 0) {
-		out->stayed = arena_printf(f->a, "\n%s\n%s", at,
-		    f->was.message);
+		out->stayed.hash = at;
+		out->stayed.message = f->was.message;
 		return NULL;
 	}
 	git_close(&f->git);
@@ -275,8 +275,10 @@ stay(struct fetch *f, struct checkout *out)
 	    !git_done(&f->git) || (e = git_run(&f->git, NULL, ref)) != NULL ||
 	    !git_done(&f->git) || (e = git_message(&f->git, at, &text)) != NULL)
 		return e;
-	out->stayed = arena_printf(f->a, "%s\n%s\n%s",
-	    f->touched ? f->branch : "", at, text);
+	if (f->touched)
+		out->stayed.branch = f->branch;
+	out->stayed.hash = at;
+	out->stayed.message = text;
 	return NULL;
 }
 
@@ -540,6 +542,7 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	out->branch = f.branch;
 	out->hash = "";
 	out->seen.latest = -1;
+	out->stayed = (struct job_event){ .kind = JOB_STAYED, .branch = "" };
 	*how = CHECKOUT_FAILED;
 	if (!is_possible(job, detail))
 		return NULL;

@@ -342,7 +342,7 @@ main(int argc, char **argv)
 	}
 	job_log_say(&job.log, "==> the runner failed: %s", e->msg);
 	job_log_close(&job.log);
-	if (job_result_end(&job, REASON_RUNNER,
+	if (job_report_end(&job, REASON_RUNNER,
 		"The job could not be set up.") != NULL)
 		return EX_IOERR;
 	return EX_OSERR;

@@ -18,6 +18,7 @@
 #include "job/seen.h"
 #include "job/userinfo.h"
 #include "spool/description.h"
+#include "spool/event.h"
 #include "spool/spool.h"
 #include "spool/wire.h"
 
@@ -99,11 +100,11 @@ struct job {
 	const struct err *shared;  /* why something is shared with the host */
 };
 
-/* Appends one record; if it cannot be written, it is retried with the next. */
-void job_result(struct job *, const char *name, const char *fmt, ...)
-    PRINTFLIKE(3, 4);
-/* Appends the last record, after the log has been synced. */
-MUSTCHECK const struct err *job_result_end(struct job *, enum reason,
+/* Appends an event to the result; one that cannot be written is tried again with
+ * the next. */
+void job_report(struct job *, const struct job_event *);
+/* Appends the last one, after the log has been synced. */
+MUSTCHECK const struct err *job_report_end(struct job *, enum reason,
     const char *detail);
 
 enum run_flag {
@@ -173,8 +174,9 @@ struct checkout {
 	bool elsewhere;     /* the branch or tag does not have the commit */
 	const char *hash;
 	const char *message;
-	const char *stayed;  /* state of the workspace if the checkout failed:
-			      * text of a record, NULL = at no commit */
+	/* state of the workspace if the checkout failed; no hash = at no
+	 * commit */
+	struct job_event stayed;
 	const char *commits; /* records of the branch's latest commits, NULL =
 			      * none */
 	const char *state;   /* of the clone, as text, NULL = unknown */
@@ -201,10 +203,10 @@ const char *checkout_advice(const struct job *, const char *detail);
 /* Brings the workspace to the requested commit, then erases the credential. */
 MUSTCHECK const struct err *job_checkout(struct job *, struct checkout *out,
     enum checkout_how *how, const char **detail);
-/* "STATUS DIRTY SIZE" of the workspace at present, which had been `seen` before
- * the first step. */
+/* The state of the workspace at present, which had been `seen` before the first
+ * step. */
 MUSTCHECK const struct err *job_workspace(struct job *, const struct seen *seen,
-    const char **out);
+    struct job_event *out);
 
 /* In the private home. */
 #define JOB_SCRIPT "slipway-step"

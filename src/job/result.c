@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,33 +38,30 @@ pending_write(struct job *job)
 }
 
 void
-job_result(struct job *job, const char *name, const char *fmt, ...)
+job_report(struct job *job, const struct job_event *event)
 {
-	struct buf value;
-	va_list ap;
+	const bool overflow = pending.overflow;
 
-	buf_init(&value, SPOOL_RECORD);
-	va_start(ap, fmt);
-	buf_vprintf(&value, fmt, ap);
-	va_end(ap);
-	if (!value.overflow)
-		record_write(&pending, name,
-		    value.data == NULL ? "" : value.data, value.len);
-	buf_release(&value);
+	job_event_write(&pending, event);
+	pending.overflow = overflow; /* what is too long is left out */
 	if (pending_write(job) != NULL)
 		return; /* the next call tries again */
 }
 
 const struct err *
-job_result_end(struct job *job, enum reason reason, const char *detail)
+job_report_end(struct job *job, enum reason reason, const char *detail)
 {
-	const struct reason_kind *why = &reason_kinds[reason];
+	const struct job_event event = {
+		.kind = JOB_ENDED,
+		.status = state_kinds[reason_kinds[reason].ends].name,
+		.reason = reason_kinds[reason].name,
+		.time = { time_now_ms() },
+		.text = detail,
+	};
 	const struct err *e;
 	int tries;
 
-	record_printf(&pending, "end", "%s %s %lld\n%s",
-	    state_kinds[why->ends].name, why->name == NULL ? "-" : why->name,
-	    (long long)time_now_ms(), detail == NULL ? "" : detail);
+	job_event_write(&pending, &event);
 	if ((e = buf_check(&pending)) != NULL)
 		return e;
 	for (tries = 0; (e = pending_write(job)) != NULL; tries++) {

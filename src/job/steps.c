@@ -153,8 +153,10 @@ course_note(struct course *c, size_t i)
 	    course_requires(c, i, WHEN_ALWAYS))
 		return;
 	c->noted = true;
-	job_result(c->job, "achieved", "%zu %s", i,
-	    job_step_at(c->job, i)->name);
+	job_report(c->job,
+	    &(struct job_event){ .kind = JOB_ACHIEVED,
+		.position = (int64_t)i,
+		.text = job_step_at(c->job, i)->name });
 }
 
 /* Ends the rest of the deployment; what was achieved remains a success. */
@@ -225,27 +227,30 @@ step_flags(const struct course *c, const struct job_step *step)
 					    RUN_CANCEL_LIMITS_IT;
 }
 
-/* "EXIT SIGNAL" for a step's record. */
-static const char *
-step_exit(struct arena *a, const struct run_end *end)
-{
-	if (end->how == RUN_NOT_STARTED)
-		return end->error == ENOENT ? "127 -" : "126 -";
-	if (WIFSIGNALED(end->status))
-		return arena_printf(a, "- %d", WTERMSIG(end->status));
-	return arena_printf(a, "%d -", WEXITSTATUS(end->status));
-}
-
-/* Records the end of a step that began at that offset of the log. */
+/* Records the end of a step that began at that offset of the log.  `end` is NULL
+ * if it could not run. */
 static void
-step_end(const struct course *c, size_t i, enum state state, const char *exited,
-    int64_t before)
+step_end(const struct course *c, size_t i, enum state state,
+    const struct run_end *end, int64_t before)
 {
-	struct job *job = c->job;
+	struct job_event event = {
+		.kind = JOB_STEP_ENDED,
+		.position = (int64_t)i,
+		.status = state_kinds[state].name,
+		.time = { time_now_ms() },
+		.log = { c->job->log.size - before, true },
+	};
 
-	job_result(job, "step-ended", "%zu %s %s %lld %lld", i,
-	    state_kinds[state].name, exited, (long long)time_now_ms(),
-	    (long long)(job->log.size - before));
+	if (end != NULL && end->how == RUN_NOT_STARTED)
+		event.exit_code = (struct maybe){ end->error == ENOENT ? 127 :
+									 126,
+			true };
+	else if (end != NULL && WIFSIGNALED(end->status))
+		event.signal = (struct maybe){ WTERMSIG(end->status), true };
+	else if (end != NULL)
+		event.exit_code = (struct maybe){ WEXITSTATUS(end->status),
+			true };
+	job_report(c->job, &event);
 }
 
 /* Opens the directory of a step; 0 is the workspace, -1 fails the step.
@@ -265,7 +270,7 @@ step_directory(struct course *c, size_t i, int64_t before)
 	job_log_say(&c->job->log,
 	    "==> step %zu cannot run in the directory %s of the workspace: %s",
 	    i + 1, step->directory, e->msg);
-	step_end(c, i, STATE_FAILED, "- -", before);
+	step_end(c, i, STATE_FAILED, NULL, before);
 	course_fail_step(c, i, REASON_STEP,
 	    arena_printf(c->job->a,
 		"Step %zu (%s) cannot run in its directory: %s.", i + 1,
@@ -283,7 +288,7 @@ step_give_up(struct course *c, size_t i, int64_t before, const struct err *e)
 	if (!job_step_at(job, i)->may_fail)
 		return e;
 	job_log_say(&job->log, "==> step %zu could not run: %s", i + 1, e->msg);
-	step_end(c, i, STATE_FAILED, "- -", before);
+	step_end(c, i, STATE_FAILED, NULL, before);
 	course_fail_step(c, i, REASON_RUNNER,
 	    arena_printf(job->a, "Step %zu (%s) could not run: %s.", i + 1,
 		job_step_at(job, i)->name, e->msg));
@@ -313,8 +318,11 @@ step_run(struct course *c, size_t i)
 
 	job_log_say(&job->log, "==> step %zu: %s", i + 1, step->name);
 	before = job->log.size;
-	job_result(job, "step-started", "%zu %lld %lld", i,
-	    (long long)time_now_ms(), (long long)before);
+	job_report(job,
+	    &(struct job_event){ .kind = JOB_STEP_STARTED,
+		.position = (int64_t)i,
+		.time = { time_now_ms() },
+		.log = { before, true } });
 	if ((run.directory = step_directory(c, i, before)) == -1)
 		return NULL;
 	e = job_script(job, i);
@@ -328,7 +336,7 @@ step_run(struct course *c, size_t i)
 	    run_succeeded(&end)         ? STATE_SUCCESS :
 		end.how == RUN_CANCELED ? STATE_CANCELED :
 					  STATE_FAILED,
-	    step_exit(job->a, &end), before);
+	    &end, before);
 	if (!run_succeeded(&end))
 		job_log_say(&job->log, "==> step %zu %s", i + 1,
 		    run_text(job->a, &end));
@@ -382,7 +390,8 @@ course_waits(struct course *c, const char *detail)
 	c->reason = REASON_CHECKOUT;
 	c->detail = detail;
 	job_log_say(&job->log, "==> waiting for the Git server: %s", detail);
-	job_result(job, "git-away", "%s", detail);
+	job_report(job,
+	    &(struct job_event){ .kind = JOB_GIT_AWAY, .text = detail });
 	return true;
 }
 
@@ -428,22 +437,28 @@ course_checkout(struct course *c)
 	if ((e = job_checkout(job, &c->checkout, &how, &detail)) != NULL)
 		return e;
 	if (how == CHECKOUT_DONE) {
-		job_result(job, "checked-out", "%s\n%s\n%s",
-		    c->checkout.elsewhere ? SPOOL_ELSEWHERE :
-					    c->checkout.branch,
-		    c->checkout.hash, c->checkout.message);
+		job_report(job,
+		    &(struct job_event){ .kind = JOB_CHECKED_OUT,
+			.branch = c->checkout.elsewhere ? NULL :
+							  c->checkout.branch,
+			.hash = c->checkout.hash,
+			.message = c->checkout.message });
 		if (c->checkout.commits != NULL)
-			job_result(job, "commits", "%s\n%s", c->checkout.branch,
-			    c->checkout.commits);
+			job_report(job,
+			    &(struct job_event){ .kind = JOB_COMMITS,
+				.branch = c->checkout.branch,
+				.text = c->checkout.commits });
 	} else {
 		course_miss(c, how, detail);
 	}
 	if (c->checkout.state != NULL)
-		job_result(job, "objects", "%s", c->checkout.state);
+		job_report(job,
+		    &(struct job_event){ .kind = JOB_OBJECTS,
+			.text = c->checkout.state });
 	c->envp = job_environment(job,
 	    c->checkout.elsewhere ? "" : c->checkout.branch, c->checkout.hash);
-	if (c->checkout.stayed != NULL)
-		job_result(job, "stayed", "%s", c->checkout.stayed);
+	if (c->checkout.stayed.hash != NULL)
+		job_report(job, &c->checkout.stayed);
 	if (how == CHECKOUT_DONE || how == CHECKOUT_SUPERSEDED || c->is_away)
 		return NULL;
 	return leftovers_hide(job);
@@ -510,7 +525,9 @@ course_run(struct course *c)
 		job_control(job);
 		course_obey(c, i);
 		if (!step_is_due(c, job_step_at(job, i))) {
-			job_result(job, "step-skipped", "%zu", i);
+			job_report(job,
+			    &(struct job_event){ .kind = JOB_STEP_SKIPPED,
+				.position = (int64_t)i });
 			continue;
 		}
 		c->began = true;
@@ -543,8 +560,8 @@ const struct err *
 job_steps(struct job *job)
 {
 	struct course c = { .job = job };
-	const char *workspace = NULL;
 	const struct err *e, *last;
+	struct job_event workspace;
 
 	if (job->spec.timeout > 0)
 		job->deadline = time_mono_ms() + job->spec.timeout * 1000;
@@ -555,14 +572,16 @@ job_steps(struct job *job)
 	}
 	if (job->spec.checkout != CHECKOUT_NONE &&
 	    job_workspace(job, &c.checkout.seen, &workspace) == NULL)
-		job_result(job, "workspace", "%s", workspace);
+		job_report(job, &workspace);
 	if (c.began)
 		job_cache(job);
 	job_log_close(&job->log);
 	course_log(&c);
 	if (c.warnings != 0)
-		job_result(job, "warnings", "%zu", c.warnings);
-	last = job_result_end(job, c.reason,
+		job_report(job,
+		    &(struct job_event){ .kind = JOB_WARNINGS,
+			.size = (int64_t)c.warnings });
+	last = job_report_end(job, c.reason,
 	    c.reason == REASON_NONE ? c.warning : c.detail);
 	return e != NULL ? e : last;
 }

@@ -252,7 +252,7 @@ workspace_look(struct job *job, struct seen *out)
 
 /* Whether the files match the commit, according to git. */
 static const struct err *
-workspace_status(struct job *job, const char **out)
+workspace_status(struct job *job, struct job_event *out)
 {
 	static const char none[] = "## No commits yet on ";
 	const char *const args[] = { "status", "--porcelain", "--branch",
@@ -261,46 +261,46 @@ workspace_status(struct job *job, const char **out)
 	struct git git;
 	struct buf text;
 
-	*out = "error -";
+	out->status = "error";
 	if ((e = git_open_bare(job, time_mono_ms() + STATUS_MS, &git)) != NULL)
 		return e;
 	buf_init(&text, OUTPUT_MAX);
 	if ((e = git_run(&git, &text, args)) == NULL && git_done(&git) &&
 	    text.len > 0) {
-		if (str_starts(text.data, none))
-			*out = "empty -";
-		else
-			*out = strchr(text.data, '\n') ==
-				text.data + text.len - 1 ?
-			    "ready 0" :
-			    "ready 1";
+		out->status = str_starts(text.data, none) ? "empty" : "ready";
+		out->dirty.set = str_eq(out->status, "ready");
+		out->dirty.n = strchr(text.data, '\n') ==
+			text.data + text.len - 1 ?
+		    0 :
+		    1;
 	}
 	buf_release(&text);
 	return e;
 }
 
 const struct err *
-job_workspace(struct job *job, const struct seen *before, const char **out)
+job_workspace(struct job *job, const struct seen *before, struct job_event *out)
 {
 	struct looking how = { .ms = SIZE_MS };
-	const char *text, *status;
 	const struct err *e;
+	const char *text;
 	struct seen now;
 
-	*out = NULL;
+	*out = (struct job_event){ .kind = JOB_WORKSPACE };
 	if ((e = job_call_within(job, SIZE_MS + LATE_MS, seen_say, &how,
 		 &text)) != NULL)
 		return e;
 	if (!seen_read(text, &now))
 		return err_new(ERR_INTERNAL, "malformed size of the workspace");
-	if (seen_same(before, &now))
-		status = "ready 0";
+	out->size = now.bytes;
+	out->dirty.set = seen_same(before, &now);
+	if (out->dirty.set)
+		out->status = "ready";
 	else if (now.top == 0)
-		status = "empty -";
+		out->status = "empty";
 	else if (now.git == 0)
-		status = "no_git -";
-	else if ((e = workspace_status(job, &status)) != NULL)
-		return e;
-	*out = arena_printf(job->a, "%s %lld", status, (long long)now.bytes);
+		out->status = "no_git";
+	else
+		return workspace_status(job, out);
 	return NULL;
 }

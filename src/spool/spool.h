@@ -35,39 +35,6 @@
 #define SPOOL_BEGUN 1    /* bytes of the lock, like the next one */
 #define SPOOL_GIVEN_UP 2 /* by its dispatcher: no job will begin */
 
-/* Records of a result.  Times are milliseconds since 1970 UTC. */
-#define SPOOL_RESULT_RECORDS(X)                                                    \
-	X(CHECKED_OUT, "checked-out") /* "BRANCH\nHASH\nMESSAGE" */                \
-	/* as checked-out, but the checkout did not complete; BRANCH is empty \
-	 * if nothing changed */    \
-	X(STAYED, "stayed")                                                        \
-	/* "BRANCH\n", then records of the same form, newest first: commit,  \
-	 * "HASH SECONDS\nAUTHOR\nEMAIL\nMESSAGE" */     \
-	X(COMMITS_SEEN, "commits")                                                 \
-	/* "POSITION TIME LOGOFFSET" */                                            \
-	X(STEP_STARTED, "step-started")                                            \
-	/* "POSITION STATUS EXIT SIGNAL TIME LOGLENGTH"; EXIT and SIGNAL are  \
-	 * "-" if there is none */    \
-	X(STEP_ENDED, "step-ended")                                                \
-	X(STEP_SKIPPED, "step-skipped") /* "POSITION" */                           \
-	/* state of the clone before the first step, for the next job */           \
-	X(OBJECTS_SEEN, "objects")                                                 \
-	/* "STATUS DIRTY SIZE"; DIRTY is "-" if git cannot determine it */         \
-	X(WORKSPACE, "workspace")                                                  \
-	/* "POSITION NAME" of the first of the steps that are left when only     \
-	 * such are left that may fail: without an END, it succeeded */ \
-	X(ACHIEVED, "achieved")                                                    \
-	/* number of steps that failed and may; absent = 0 */                      \
-	X(WARNINGS, "warnings")                                                    \
-	/* why the Git server could not be reached: no step has started, and    \
-	 * the deployment is to be tried again */  \
-	X(GIT_AWAY, "git-away")                                                    \
-	/* "STATUS REASON TIME\nDETAIL"; REASON may be "-" and DETAIL empty */     \
-	X(RESULT_END, "end")
-
-/* In place of BRANCH: the branch or tag does not have the commit. */
-#define SPOOL_ELSEWHERE "-"
-
 struct record {
 	const char *name;
 	const char *value; /* NUL-terminated */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "core/buf.h"
+#include "spool/event.h"
 #include "spool/spool.h"
 #include "tap.h"
 
@@ -70,6 +71,133 @@ limits(void)
 	buf_release(&b);
 }
 
+/* Reads a record of that name and value. */
+static const struct err *
+event_read(const char *name, const char *value, struct job_event *out)
+{
+	const struct record r = { .name = name,
+		.value = value,
+		.len = strlen(value) };
+
+	return job_event_read(a, &r, out);
+}
+
+/* The texts are those that released versions write and read. */
+static const struct {
+	const char *text;
+	struct job_event event;
+} event_texts[] = {
+	{ "checked-out 11\nmain\nab\nc\nd\n",
+	    { .kind = JOB_CHECKED_OUT,
+		.branch = "main",
+		.hash = "ab",
+		.message = "c\nd" } },
+	{ "checked-out 6\n-\nab\nc\n",
+	    { .kind = JOB_CHECKED_OUT, .hash = "ab", .message = "c" } },
+	{ "stayed 5\n\nab\nc\n",
+	    { .kind = JOB_STAYED,
+		.branch = "",
+		.hash = "ab",
+		.message = "c" } },
+	{ "commits 18\nmain\ncommit 3\na b\n\n",
+	    { .kind = JOB_COMMITS,
+		.branch = "main",
+		.text = "commit 3\na b\n" } },
+	{ "step-started 5\n0 7 9\n",
+	    { .kind = JOB_STEP_STARTED, .time = { 7 }, .log = { 9, true } } },
+	{ "step-ended 16\n2 failed 1 - 8 4\n",
+	    { .kind = JOB_STEP_ENDED,
+		.position = 2,
+		.status = "failed",
+		.exit_code = { 1, true },
+		.time = { 8 },
+		.log = { 4, true } } },
+	{ "step-skipped 1\n3\n", { .kind = JOB_STEP_SKIPPED, .position = 3 } },
+	{ "objects 3\na b\n", { .kind = JOB_OBJECTS, .text = "a b" } },
+	{ "workspace 9\nready 0 5\n",
+	    { .kind = JOB_WORKSPACE,
+		.status = "ready",
+		.dirty = { 0, true },
+		.size = 5 } },
+	{ "workspace 9\nerror - 5\n",
+	    { .kind = JOB_WORKSPACE, .status = "error", .size = 5 } },
+	{ "achieved 10\n1 clean up\n",
+	    { .kind = JOB_ACHIEVED, .position = 1, .text = "clean up" } },
+	{ "warnings 1\n2\n", { .kind = JOB_WARNINGS, .size = 2 } },
+	{ "git-away 4\nno x\n", { .kind = JOB_GIT_AWAY, .text = "no x" } },
+	{ "end 12\nsuccess - 6\n\n",
+	    { .kind = JOB_ENDED, .status = "success", .time = { 6 } } },
+	{ "end 20\nfailed step 6\nIt is.\n",
+	    { .kind = JOB_ENDED,
+		.status = "failed",
+		.reason = "step",
+		.time = { 6 },
+		.text = "It is." } },
+};
+
+static void
+events(void)
+{
+	struct job_event event;
+	struct buf first, again;
+	struct record r;
+	size_t at, i;
+	bool found;
+
+	buf_init(&first, 4 * SPOOL_RECORD);
+	buf_init(&again, 4 * SPOOL_RECORD);
+	for (i = 0; i < sizeof(event_texts) / sizeof(event_texts[0]); i++) {
+		buf_clear(&first);
+		buf_clear(&again);
+		at = 0;
+		job_event_write(&first, &event_texts[i].event);
+		ok(strcmp(first.data, event_texts[i].text) == 0,
+		    "event %zu has its text", i);
+		if (record_read(a, first.data, first.len, &at, &r, &found) !=
+			NULL ||
+		    !found || job_event_read(a, &r, &event) != NULL)
+			event.kind = JOB_STAYED;
+		else
+			job_event_write(&again, &event);
+		ok(again.data != NULL &&
+			strcmp(again.data, event_texts[i].text) == 0,
+		    "event %zu is read", i);
+	}
+	buf_release(&first);
+	buf_release(&again);
+}
+
+static void
+bad_events(void)
+{
+	static const char *const bad[][2] = {
+		{ "checked-out", "main" },
+		{ "step-started", "" },
+		{ "step-started", "0 7" },
+		{ "step-started", "0 7 9 1" },
+		{ "step-started", "0 -7 9" },
+		{ "step-ended", "0 failed 1 - 8" },
+		{ "step-skipped", "x" },
+		{ "workspace", "ready 0" },
+		{ "workspace", "ready 0 5x" },
+		{ "warnings", "" },
+		{ "end", "success -" },
+		{ "end", "success - x\n" },
+	};
+	struct job_event event;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(event_read(bad[i][0], bad[i][1], &event) != NULL,
+		    "malformed event %zu is rejected", i);
+	ok(event_read("something", "", &event) == NULL &&
+		event.kind == JOB_EVENT__MAX,
+	    "an unknown event is read as unknown");
+	ok(event_read("checked-out", "main\nab", &event) == NULL &&
+		event.message[0] == '\0',
+	    "the last text may be missing");
+}
+
 int
 main(void)
 {
@@ -85,6 +213,8 @@ main(void)
 	a = arena_open((size_t)1 << 26);
 	round_trip();
 	limits();
+	events();
+	bad_events();
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(count(bad[i], strlen(bad[i])) == -1,
 		    "malformed record %zu is rejected", i);
