@@ -232,34 +232,21 @@ is_deeply(\@named, [], 'every statement of a file is in the list of its store');
 # The statements of NAME.sql are the list NAME_stmts of the store NAME.
 my (@unlisted_sql, @unused);
 my $store_code = join "\n", map { $bare{$_} } grep { m{^src/store/} } @code;
+# A macro makes the name of a statement from pieces: sql_##table##_page.
+my $pasted = join '|', map { /^(\w*?)##\w+##(\w+)$/ ? "$1\\w+$2" : () }
+    $store_code =~ /\bsql_([\w#]+##\w+)/g;
 for my $file (grep { m{^src/store/(?!fragments)\w+\.sql$} } sort keys %text) {
 	my ($name) = $file =~ m{(\w+)\.sql$};
 	my $c = $text{"src/store/$name.c"} // '';
 	push @unlisted_sql, $file if $c !~ m{^#include "store/$name\.sql\.h"$}m
 	    || $c !~ m{\.stmts = ${name}_stmts,};
-	for my $statement ($text{$file} =~ /^-- (\w+)\(.*\).*\n(?!--)./mg) {
-		my ($table, $child) = $statement =~ /^([a-z]+)_((?:page|count)(?:_by|_of)?|same_name)$/;
-		push @unused, "$file: $statement" if $store_code !~ /\bsql_$statement\b/
-		    && !(defined $child && $store_code =~ /\bCHILD\($table\)/);
-	}
+	push @unused, map { "$file: $_" } grep { $store_code !~ /\bsql_$_\b/ && !/^(?:$pasted)$/ }
+	    $text{$file} =~ /^-- (\w+)\(.*\).*\n(?!--)./mg;
 }
 is_deeply(\@unlisted_sql, [], 'every file of statements belongs to the store of that name');
 is_deeply(\@unused, [], 'every statement is used');
 is_deeply([grep { $bare{$_} =~ /\bdb_check\s*\(/ } grep { !m{^src/(?:db|store)/} } @code], [],
     'no program checks statements apart from the list of stores');
-
-# --- a store lists the columns of its table once
-my @repeated;
-for my $file (grep { m{^src/store/.*\.c$} && $text{$_} =~ m{"store/columns\.h"} } @code) {
-	my $column = join '|', $text{$file} =~ m{^\tX\(T, (?!NONE)[A-Z]+, (\w+),}mg;
-	my $table = $text{$file} =~ m{\bCOLUMNS_INSERT\("(\w+)"} ? $1 : '';
-	my $sql = $text{$file} =~ s/"\s*\n?\s*"//gr;
-	my $columns = qr{(?:(?:\w+\.)?`?(?:$column)`?(?:, )?){3,}};
-	my $values = qr{(?:`?(?:$column)`? = \?(?:, )?){2,}};
-	push @repeated, "$file: $1" while $sql =~ m{((?:SELECT|INTO \Q$table\E \() ?$columns)}g;
-	push @repeated, "$file: $1" while $sql =~ m{(UPDATE \Q$table\E SET $values)}g;
-}
-is_deeply(\@repeated, [], 'no statement repeats the columns of its table');
 
 # --- a type of Git server: its file, and the lists that name it
 my ($known) = $text{'src/forge/forge.c'} =~ /forge_kinds\[\] = \{(.*?)\}/s;

@@ -254,6 +254,14 @@ for my $name ($fragments =~ /^-- \@(\w+)/mg) {
 	$used{$name} = $within + grep { /\@$name\b/ } values %file;
 }
 is_deeply([sort grep { !$used{$_} } keys %used], [], 'every shared fragment is used');
+# Values that C and SQL share.
+my @bounds = slurp("$top/src/store/total.h") =~ /^\tX\((\d+), /mg;
+my ($longer) = slurp("$top/src/store/total.h") =~ /^#define TOTAL_LONGER (\d+)/m;
+is(join(' ', $fragments =~ /^\tWHEN \@ms <= (\d+) THEN \1$/mg, $fragments =~ /^\tELSE (\d+)\nEND$/mg),
+    "@bounds $longer", 'the ranges of times are those of total.h');
+my %env = slurp("$top/src/store/env.h") =~ /^#define (ENV_DRY_RUN\w*) "(\w+)"/mg;
+like($fragments, qr/'\$\.$env{ENV_DRY_RUN}'\), ''\) <> '$env{ENV_DRY_RUN_YES}'/,
+    'a dry run is recognized as in env.h');
 my %named;
 $named{$_}++ for map { /^-- (\w+)\(.*\).*\n(?!--)./mg } values %file;
 is_deeply([sort grep { $named{$_} > 1 } keys %named], [], 'every statement has a name of its own');

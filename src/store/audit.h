@@ -80,13 +80,6 @@ MUSTCHECK const struct err *audit_write(struct db *, const struct audit *,
 /* The same for a deployment that a runner has created. */
 MUSTCHECK const struct err *audit_start(struct db *, const char *runner,
     const char *action, int64_t deployment_id, int64_t project_id);
-/* SQL that adds the entry of a deployment that a runner has ended: the changes,
- * and its id. */
-#define AUDIT_END                                                              \
-	"INSERT INTO audit (username, via, action, object_type, object_id,"    \
-	" project_id, changes) SELECT d.runner, '" AUDIT_RUNNER "',"           \
-	" 'endDeployment', 'deployment', d.id, d.project_id, ?"                \
-	" FROM deployment d WHERE d.id = ?"
 /* These changes, in JSON. */
 void audit_end_changes(struct buf *, enum state from, enum state to,
     enum reason);

@@ -4,13 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/lock.h"
-#include "store/member.h"
 #include "store/move.h"
-#include "store/notice.h"
 #include "store/page.h"
-#include "store/projectdir.h"
-#include "store/queue.h"
 #include "store/runner.h"
 #include "store/store.h"
 
@@ -28,193 +23,7 @@ struct claim_args {
 	const char *labels;
 };
 
-#define A(m) FIELD(struct claim_args, m, 0, .doc = NULL)
-#define C(m) FIELD(struct claim, m, 0, .doc = NULL)
-#define S(m) FIELD(struct deployment_step, m, 0, .doc = NULL)
-
-#define IDS "JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) j"
-
-#define R(m) FIELD(struct claim_candidate, m, 0, .doc = NULL)
-static const struct field candidate_row[] = { R(id), R(epoch), R(repository),
-	R(project_id), R(is_stuck), FIELD_END };
-static const struct field candidates_args[] = { A(runner), A(labels), A(id),
-	A(runner), A(labels), FIELD_END };
-/* Those of the rows `q` (project_id, id) that can start here, and those that are
- * stuck, because others of their projects may pass them.  The order of the joins
- * and the index of the queue are fixed here: with some statistics the optimizer
- * reads the queue once for each project. */
-/* clang-format off */
-#define QUEUE " FORCE INDEX (deployment_turn)"
-#define REPOSITORY							\
-	"IF((d.checkout = 'none' AND NOT " CLAIM_HEAD_ONLY ")"		\
-	" OR d.turn = 0, '', p.repository) AS repository"
-/* A deployment that waits for its Git server keeps its place in the project. */
-#define IS_DUE " AND (d.not_before IS NULL OR d.not_before <= NOW(3))"
-#define CANDIDATES_OF(q)						\
-	"SELECT STRAIGHT_JOIN d.id, d.epoch, " REPOSITORY		\
-	", d.project_id, NOT " RUNNER_FITS("?", "?") " AS is_stuck"			\
-	" FROM (" q ") q JOIN deployment d ON d.id = q.id"		\
-	" JOIN project p ON p.id = q.project_id"			\
-	" LEFT JOIN deployment r ON r.running_project = q.project_id"	\
-	" LEFT JOIN environment e ON e.id = d.environment_id"		\
-	" WHERE r.id IS NULL AND d.id > ?" IS_DUE			\
-	" AND (d.turn = 0 OR (NOT " LOCK_APPLIES			\
-	" AND NOT EXISTS (SELECT 1 FROM deployment b" QUEUE		\
-	" LEFT JOIN environment e ON e.id = b.environment_id"		\
-	" WHERE b.status = 'pending' AND b.turn = 0"			\
-	" AND b.project_id = d.project_id AND NOT " RUNNER_MISSING ")))" \
-	" AND (" RUNNER_FITS("?", "?") " OR " RUNNER_MISSING ")"	\
-	" ORDER BY d.id LIMIT 64"
-/* clang-format on */
-
-/* The oldest deployment of each idle project, or its oldest rollback. The inner
- * query skips through the index from project to project, however long the queue
- * is; without the status in its GROUP BY, the optimizer prefers to read the whole
- * queue. */
-static const struct stmt candidates = {
-	.name = "claim_candidates",
-	.sql = CANDIDATES_OF(
-	    "SELECT project_id, MIN(id) AS id FROM deployment" QUEUE
-	    " WHERE status = 'pending' AND turn < 2"
-	    " GROUP BY status, turn, project_id UNION " LOCK_PASSERS),
-	.args = candidates_args,
-	.row = candidate_row,
-	.rowsize = sizeof(struct claim_candidate),
-};
-
-/* Of projects whose oldest deployment is stuck, the oldest that is not: it is
- * for another environment. */
-static const struct field passers_args[] = { A(runner), A(labels), A(ids),
-	A(id), A(runner), A(labels), FIELD_END };
-static const struct stmt passers = {
-	.name = "claim_passers",
-	.sql = CANDIDATES_OF(
-	    "SELECT STRAIGHT_JOIN d.project_id, MIN(d.id) AS id FROM " IDS
-	    " JOIN deployment d FORCE INDEX (deployment_queue)"
-	    " ON d.project_id = j.id"
-	    " AND d.status = 'pending' AND d.turn < 2"
-	    " LEFT JOIN environment e ON e.id = d.environment_id"
-	    " WHERE (d.turn = 0 OR NOT " LOCK_APPLIES ")"
-	    " AND NOT " RUNNER_MISSING " GROUP BY d.turn, d.project_id"),
-	.args = passers_args,
-	.row = candidate_row,
-	.rowsize = sizeof(struct claim_candidate),
-};
-
-/* Without locks and rollbacks, as most of the time: where nothing is bound to a
- * runner, these are the same, for a quarter of the time.  If there are any, it
- * returns one that seems to be stuck.  A query in the condition of an IF would
- * lock what it reads. */
-static const struct field plain_args[] = { A(id), FIELD_END };
-static const struct stmt plain = {
-	.name = "claim_plain",
-	.sql = DB_COMPOUND
-	"DECLARE is_odd INT; SELECT EXISTS (SELECT 1 FROM deployment" QUEUE
-	" WHERE status = 'pending' AND turn = 0)"
-	" OR (EXISTS (SELECT 1 FROM deploy_lock)"
-	" AND EXISTS (SELECT 1 FROM deployment" QUEUE
-	" WHERE status = 'pending' AND turn = 1)) INTO is_odd; IF is_odd THEN"
-	" SELECT 0 AS id, 0 AS epoch, '' AS repository,"
-	" 0 AS project_id, 1 AS is_stuck;"
-	" ELSE SELECT STRAIGHT_JOIN d.id, d.epoch, " REPOSITORY
-	", d.project_id,"
-	" e.runner IS NOT NULL AS is_stuck"
-	" FROM (SELECT project_id, MIN(id) AS id FROM deployment" QUEUE
-	" WHERE status = 'pending' AND turn < 2"
-	" GROUP BY status, turn, project_id) q"
-	" JOIN deployment d ON d.id = q.id"
-	" JOIN project p ON p.id = q.project_id"
-	" LEFT JOIN deployment r ON r.running_project = q.project_id"
-	" LEFT JOIN environment e ON e.id = d.environment_id"
-	" WHERE r.id IS NULL AND d.id > ?" IS_DUE " ORDER BY d.id LIMIT 64;"
-	" END IF; END",
-	.args = plain_args,
-	.row = candidate_row,
-	.rowsize = sizeof(struct claim_candidate),
-	.reads = true,
-};
-
-static const struct field mine_args[] = { A(id), A(epoch), A(owner),
-	FIELD_END };
-static const struct stmt mine = {
-	.name = "claim_mine",
-	.sql = "SELECT COUNT(*) AS n FROM deployment WHERE id = ?"
-	       " AND epoch = ? AND owner = ? AND status = 'running'",
-	.args = mine_args,
-	.row = page_count_row,
-	.rowsize = sizeof(struct page_count),
-};
-static const struct field load_args[] = { A(id), A(owner), A(id), FIELD_END };
-static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
-	C(project_name), C(project_dir), C(repository), C(pipeline_name),
-	C(environment_name), C(branch), C(tag), C(commit_hash), C(env_vars),
-	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
-	C(read_by), C(is_automatic), C(has_left), C(set_by), C(rollback_to),
-	C(head_only), C(on_branch), C(cancel), C(over_deleted), C(deploy_key),
-	C(deploy_key_print), C(submodules), C(submodule_repositories),
-	C(submodules_by), C(cache_generation), C(notices), C(git_waited),
-	C(log_size), FIELD_END };
-static const struct field step_row[] = { S(position), S(name), S(script),
-	S(directory), S(timeout_seconds), S(run_when), S(may_fail), FIELD_END };
-/* clang-format off */
-static const struct stmt load = {
-	.name = "claim_load",
-	.sql = DB_COMPOUND
-	    "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
-	    " p.project_dir, p.repository, l.name AS pipeline_name,"
-	    " e.name AS environment_name, d.branch, d.tag, d.commit_hash,"
-	    " d.env_vars, d.secret_vars, d.timeout_seconds, d.checkout,"
-	    " d.created_by,"
-	    " COALESCE(d.read_by, d.created_by) AS read_by,"
-	    " d.`trigger` IN ('webhook', 'schedule') AS is_automatic,"
-	    " d.read_by IS NOT NULL AND NOT EXISTS (SELECT 1 FROM user u"
-	    " WHERE u.id = d.read_by AND " MEMBER_DEPLOYS("d.project_id")
-	    ") AS has_left, p.repository_by AS set_by,"
-	    " IF(d.`trigger` = 'rollback', d.retry_of, NULL) AS rollback_to,"
-	    " IF(" CLAIM_HEAD_ONLY ","
-	    " IF(d.when_moved = 'follow', 2, 1), 0) AS head_only,"
-	    " d.`trigger` <> 'rollback'"
-	    " AND (d.approval IS NOT NULL"
-	    " OR COALESCE(JSON_LENGTH(e.branches) + JSON_LENGTH(e.tags), 0)"
-	    " > 0) AS on_branch,"
-	    " d.cancel_at IS NOT NULL AS cancel,"
-	    " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
-	    " AND " PROJECTDIR_OVERLAP ") AS over_deleted,"
-	    " k.sealed AS deploy_key, k.fingerprint AS deploy_key_print,"
-	    " p.submodules, p.submodule_repositories,"
-	    " p.submodules_by, p.cache_generation, " NOTICE_ANY("d.id")
-	    " AS notices,"
-	    " IF(" QUEUE_GIT_STILL ", TIMESTAMPDIFF(SECOND, d.git_since,"
-	    " NOW(3)), NULL) AS git_waited,"
-	    " IF(d.git_since IS NULL, 0, COALESCE((SELECT"
-	    " MAX(c.start + c.length) FROM log_chunk c"
-	    " WHERE c.deployment_id = d.id), 0)) AS log_size"
-	    " FROM deployment d"
-	    " JOIN project p ON p.id = d.project_id"
-	    " JOIN pipeline l ON l.id = d.pipeline_id"
-	    " LEFT JOIN environment e ON e.id = d.environment_id"
-	    " LEFT JOIN deploy_key k ON k.project_id = d.project_id"
-	    " WHERE d.id = ? AND d.owner = ? AND d.status = 'running';"
-	    " SELECT position, name, script, directory, timeout_seconds,"
-	    " run_when, may_fail FROM deployment_step WHERE deployment_id = ?"
-	    " ORDER BY position; END",
-	.args = load_args,
-	.row = claim_row,
-	.rowsize = sizeof(struct claim),
-	.more = step_row,
-	.moresize = sizeof(struct deployment_step),
-	.reads = true,
-};
-/* clang-format on */
-
-static const struct stmt *const claim_stmts[] = {
-	&candidates,
-	&passers,
-	&plain,
-	&mine,
-	&load,
-	NULL,
-};
+#include "store/claim.sql.h"
 
 const struct store claim_store = {
 	.stmts = claim_stmts,
@@ -312,7 +121,7 @@ page_complete(struct db *db, struct arena *a, const struct claim_args *args,
 		return NULL;
 	more_args.ids = arena_printf(a, "[%s]", more_args.ids);
 	more_args.id = 0;
-	e = db_rows(db, a, &passers, &more_args, &more);
+	e = db_rows(db, a, &sql_claim_passers, &more_args, &more);
 	if (e == NULL && more.n > 0)
 		page_merge(a, page, &more);
 	return e;
@@ -337,12 +146,12 @@ candidates_read(struct db *db, struct arena *a, bool *is_plain,
 	const struct err *e;
 
 	if (*is_plain) {
-		if ((e = db_rows(db, a, &plain, args, out)) != NULL ||
+		if ((e = db_rows(db, a, &sql_claim_plain, args, out)) != NULL ||
 		    !has_stuck(out))
 			return e;
 		*is_plain = false;
 	}
-	return db_rows(db, a, &candidates, args, out);
+	return db_rows(db, a, &sql_claim_candidates, args, out);
 }
 
 /* Chooses the oldest that can start, however many before them cannot; after a
@@ -429,7 +238,7 @@ take_one(struct db *db, struct arena *a, struct taking *t)
 	if ((e = take(db, t, 0)) == NULL || e->code != ERR_UNAVAILABLE)
 		return e;
 	late = e->sys == DB_UNKNOWN ? e : NULL;
-	if ((e = db_row(db, a, &mine, &key, &found)) != NULL)
+	if ((e = db_row(db, a, &sql_claim_mine, &key, &found)) != NULL)
 		return e;
 	t->is_ours[0] = found.n == 1;
 	return t->is_ours[0] ? NULL : late;
@@ -453,7 +262,7 @@ load_claims(struct db *db, struct arena *a, const struct taking *t,
 			continue;
 		args.id = t->chosen[i].id;
 		c = &claims[out->n];
-		e = db_row_more(db, a, &load, &args, c, &c->steps);
+		e = db_row_more(db, a, &sql_claim_load, &args, c, &c->steps);
 		if (e == NULL)
 			out->n++;
 		else if (e->code == ERR_NOTFOUND)

@@ -9,11 +9,6 @@
 #include "db/db.h"
 #include "store/deployment.h"
 
-/* SQL: of the deployment `d`, nothing but the head of its branch may run. */
-#define CLAIM_HEAD_ONLY                                                        \
-	"(d.`trigger` = 'webhook' AND d.approval IS NULL"                      \
-	" AND d.when_moved <> 'ignore')"
-
 /* A deployment that this runner holds, with all that its job needs. */
 struct claim {
 	int64_t id;

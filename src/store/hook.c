@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/hook.h"
 
-#include "store/member.h"
 #include "store/store.h"
 
 struct found {

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "core/buf.h"
 #include "store/loghole.h"
 #include "store/store.h"
 

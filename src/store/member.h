@@ -18,18 +18,6 @@ struct member {
 
 extern const struct shape member_shape;
 
-/* SQL: the projects of which the user `?` is a member. */
-#define MEMBER_PROJECTS                                                        \
-	"(SELECT m.project_id FROM member m WHERE m.user_id = ?)"
-
-/* SQL: the role of the user `?` as a member of the project `p`, by a join; NULL
- * if the user is none. By itself, the optimizer reads all memberships of the
- * user for each project. */
-#define MEMBER_ROLE "reader.role"
-#define MEMBER_JOIN                                                            \
-	" LEFT JOIN member reader FORCE INDEX (PRIMARY)"                       \
-	" ON reader.project_id = p.id AND reader.user_id = ?"
-
 /* SQL: whether the user `u` may deploy the project with that id. */
 #define MEMBER_DEPLOYS(project_id)                                             \
 	"(u.valid = 1 AND u.status = 'active'"                                 \

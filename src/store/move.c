@@ -2,8 +2,6 @@
 #include "store/move.h"
 
 #include "store/audit.h"
-#include "store/environment_live.h"
-#include "store/lock_row.h"
 #include "store/notice.h"
 #include "store/report.h"
 #include "store/runner.h"
@@ -33,123 +31,11 @@ struct move_args {
 	const char *changes; /* for the audit log */
 };
 
-#define A(m) FIELD(struct move_args, m, 0, .doc = NULL)
-
 /* What a move to a final state returns. */
 struct ended {
 	int64_t n;    /* how many rows moved */
 	bool notices; /* the project has notifiers */
 };
-static const struct field ended_row[] = {
-	FIELD(struct ended, n, 0, .doc = NULL),
-	FIELD(struct ended, notices, 0, .doc = NULL),
-	FIELD_END,
-};
-/* Moves a row by `update`, and ends the deployment's steps, counts it and writes
- * `more`, in one round trip. */
-/* clang-format off */
-#define END(update, more)						\
-	DB_COMPOUND update "; IF ROW_COUNT() = 0 THEN"			\
-	" SELECT 0 AS n, 0 AS notices; ELSE " END_STEPS "; " TOTAL_ONE	\
-	"; " more " SELECT 1 AS n, " NOTICE_ANY("?") " AS notices;"	\
-	" END IF; END"
-/* clang-format on */
-#define END_STEPS                                                              \
-	"UPDATE deployment_step SET finished_at ="                             \
-	" IF(status = 'running', GREATEST(COALESCE(?, NOW(3)),"                \
-	" COALESCE(started_at, NOW(3))), NULL),"                               \
-	" status = IF(status = 'pending', 'skipped',"                          \
-	" IF(? = 'canceled', 'canceled', 'interrupted'))"                      \
-	" WHERE deployment_id = ? AND status IN ('pending', 'running')"
-#define END_STEPS_ARGS A(finished_at), A(status), A(id)
-#define END_COUNT_ARGS A(shard), A(id)
-
-static const struct field take_args[] = { A(status), A(owner), A(runner),
-	A(lease), A(id), A(epoch), A(from), A(runner), A(labels), FIELD_END };
-/* Since the runner chose the deployment, a lock may have been set, or the
- * environment bound to another runner. */
-static const struct stmt take = {
-	.name = "move_take",
-	.sql = "UPDATE deployment d SET d.status = ?, d.epoch = d.epoch + 1,"
-	       " d.owner = ?, d.runner = ?,"
-	       " d.lease_until = NOW(3) + INTERVAL ? SECOND,"
-	       " d.started_at = NOW(3)"
-	       " WHERE d.id = ? AND d.epoch = ? AND d.status = ?"
-	       " AND (d.turn = 0 OR NOT " LOCK_APPLIES ")"
-	       " AND NOT EXISTS (SELECT 1 FROM environment e"
-	       " WHERE e.id = d.environment_id AND NOT " RUNNER_FITS("?",
-		   "?") ")",
-	.args = take_args,
-};
-static const struct field release_args[] = { A(status), A(id), A(epoch),
-	A(from), FIELD_END };
-static const struct stmt release = {
-	.name = "move_release",
-	.sql = "UPDATE deployment SET status = ?, epoch = epoch + 1,"
-	       " owner = NULL, runner = NULL, lease_until = NULL,"
-	       " started_at = NULL"
-	       " WHERE id = ? AND epoch = ? AND status = ?"
-	       " AND cancel_at IS NULL",
-	.args = release_args,
-};
-static const struct field end_args[] = { A(status), A(reason), A(detail),
-	A(warnings), A(expired), A(log_size), A(finished_at), A(id), A(epoch),
-	A(from), A(expired), END_STEPS_ARGS, END_COUNT_ARGS, A(status), A(id),
-	A(id), A(changes), A(id), A(id), FIELD_END };
-static const struct stmt end = {
-	.name = "move_end",
-	.sql =
-	    END("UPDATE deployment SET status = ?, reason = ?, detail = ?,"
-		" warnings = ?, epoch = epoch + ?, lease_until = NULL,"
-		" log_size = COALESCE(?, (SELECT MAX(c.start + c.length)"
-		" FROM log_chunk c WHERE c.deployment_id = deployment.id), 0),"
-		" finished_at = GREATEST(COALESCE(?, NOW(3)),"
-		" COALESCE(started_at, NOW(3)))"
-		" WHERE id = ? AND epoch = ? AND status = ?"
-		" AND (? = 0 OR lease_until < NOW(3))",
-		"IF ? = 'success' THEN " ENVIRONMENT_LIVE_SET
-		"; END IF; " AUDIT_END ";"),
-	.args = end_args,
-	.row = ended_row,
-	.rowsize = sizeof(struct ended),
-};
-
-#define CANCEL                                                                 \
-	"UPDATE deployment SET status = ?, reason = ?, detail = ?,"            \
-	" log_size = IF(git_since IS NULL, 0, COALESCE("                       \
-	"(SELECT MAX(c.start + c.length) FROM log_chunk c"                     \
-	" WHERE c.deployment_id = deployment.id), 0)),"                        \
-	" finished_at = NOW(3) WHERE "
-/* What ends before it runs is canceled by a request, which has an entry in the
- * audit log itself. */
-static const struct field cancel_args[] = { A(status), A(reason), A(detail),
-	A(id), A(from), END_STEPS_ARGS, END_COUNT_ARGS, A(id), FIELD_END };
-static const struct stmt cancel = {
-	.name = "move_cancel",
-	.sql = END(CANCEL "id = ? AND status = ?", ""),
-	.args = cancel_args,
-	.row = ended_row,
-	.rowsize = sizeof(struct ended),
-};
-static const struct field cancel_all_args[] = { A(status), A(reason), A(detail),
-	A(project_id), A(from), FIELD_END };
-static const struct stmt cancel_all = {
-	.name = "move_cancel_all",
-	.sql = CANCEL "project_id = ? AND status = ?",
-	.args = cancel_all_args,
-};
-static const struct field cancel_all_steps_args[] = { A(project_id), A(status),
-	A(reason), FIELD_END };
-static const struct stmt cancel_all_steps = {
-	.name = "move_cancel_all_steps",
-	.sql = "UPDATE deployment d FORCE INDEX (deployment_queue)"
-	       " STRAIGHT_JOIN deployment_step s FORCE INDEX (PRIMARY)"
-	       " ON s.deployment_id = d.id SET s.status = 'skipped'"
-	       " WHERE d.project_id = ? AND d.status = ? AND d.reason = ?"
-	       " AND s.status = 'pending'",
-	.args = cancel_all_steps_args,
-};
-
 /* Arguments of a step's move, with the states from which it is legal as a list
  * for FIND_IN_SET. */
 struct step_args {
@@ -169,54 +55,7 @@ struct step_found {
 	const char *status;
 };
 
-#define E(m) FIELD(struct step_args, m, 0, .doc = NULL)
-
-static const struct field step_args[] = { E(status), E(exit_code), E(signal),
-	E(started_at), E(finished_at), E(log_offset), E(log_length),
-	E(deployment_id), E(position), E(epoch), E(from), FIELD_END };
-static const struct stmt step = {
-	.name = "move_step",
-	.sql = "UPDATE deployment_step s"
-	       " JOIN deployment d ON d.id = s.deployment_id"
-	       " SET s.status = ?, s.exit_code = COALESCE(?, s.exit_code),"
-	       " s.`signal` = COALESCE(?, s.`signal`),"
-	       " s.started_at = COALESCE(?, s.started_at),"
-	       " s.finished_at = COALESCE(?, s.finished_at),"
-	       " s.log_offset = COALESCE(?, s.log_offset),"
-	       " s.log_length = COALESCE(?, s.log_length)"
-	       " WHERE s.deployment_id = ? AND s.position = ?"
-	       " AND d.epoch = ? AND d.status = 'running'"
-	       " AND FIND_IN_SET(s.status, ?) > 0",
-	.args = step_args,
-};
-static const struct field step_at_args[] = { E(deployment_id), E(position),
-	E(epoch), FIELD_END };
-static const struct field step_at_row[] = {
-	FIELD(struct step_found, status, 0, .doc = NULL),
-	FIELD_END,
-};
-static const struct stmt step_at = {
-	.name = "move_step_at",
-	.sql = "SELECT s.status FROM deployment_step s"
-	       " JOIN deployment d ON d.id = s.deployment_id"
-	       " WHERE s.deployment_id = ? AND s.position = ?"
-	       " AND d.epoch = ? AND d.status = 'running'",
-	.args = step_at_args,
-	.row = step_at_row,
-	.rowsize = sizeof(struct step_found),
-};
-
-static const struct stmt *const move_stmts[] = {
-	&take,
-	&release,
-	&end,
-	&cancel,
-	&cancel_all,
-	&cancel_all_steps,
-	&step,
-	&step_at,
-	NULL,
-};
+#include "store/move.sql.h"
 
 const struct store move_store = {
 	.stmts = move_stmts,
@@ -234,14 +73,20 @@ static const struct {
 	enum state from, to;
 	struct writes one, all;
 } moves[] = {
-	{ STATE_PENDING, STATE_RUNNING, { &take, NULL }, { NULL, NULL } },
-	{ STATE_PENDING, STATE_CANCELED, { &cancel, NULL },
-	    { &cancel_all, &cancel_all_steps } },
-	{ STATE_RUNNING, STATE_PENDING, { &release, NULL }, { NULL, NULL } },
-	{ STATE_RUNNING, STATE_SUCCESS, { &end, NULL }, { NULL, NULL } },
-	{ STATE_RUNNING, STATE_FAILED, { &end, NULL }, { NULL, NULL } },
-	{ STATE_RUNNING, STATE_CANCELED, { &end, NULL }, { NULL, NULL } },
-	{ STATE_RUNNING, STATE_INTERRUPTED, { &end, NULL }, { NULL, NULL } },
+	{ STATE_PENDING, STATE_RUNNING, { &sql_move_take, NULL },
+	    { NULL, NULL } },
+	{ STATE_PENDING, STATE_CANCELED, { &sql_move_cancel, NULL },
+	    { &sql_move_cancel_all, &sql_move_cancel_all_steps } },
+	{ STATE_RUNNING, STATE_PENDING, { &sql_move_release, NULL },
+	    { NULL, NULL } },
+	{ STATE_RUNNING, STATE_SUCCESS, { &sql_move_end, NULL },
+	    { NULL, NULL } },
+	{ STATE_RUNNING, STATE_FAILED, { &sql_move_end, NULL },
+	    { NULL, NULL } },
+	{ STATE_RUNNING, STATE_CANCELED, { &sql_move_end, NULL },
+	    { NULL, NULL } },
+	{ STATE_RUNNING, STATE_INTERRUPTED, { &sql_move_end, NULL },
+	    { NULL, NULL } },
 };
 
 /* The states from which a job may move a step to a state; none if no job
@@ -453,10 +298,10 @@ step_stays(struct db *db, struct arena *a, const struct step_args *args,
 	const struct err *e;
 	enum state at;
 
-	e = db_row(db, a, &step_at, args, &found);
+	e = db_row(db, a, &sql_move_step_at, args, &found);
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return err_new(ERR_PRECONDITION,
-		    "%s: deployment %lld is no longer held", step.name,
+		    "%s: deployment %lld is no longer held", sql_move_step.name,
 		    (long long)args->deployment_id);
 	if (e != NULL)
 		return e;
@@ -488,7 +333,7 @@ move_step(struct db *db, const struct move_step *m)
 	const struct err *e;
 	struct db_done done;
 
-	e = db_exec(db, &step, &args, &done);
+	e = db_exec(db, &sql_move_step, &args, &done);
 	if (e == NULL && done.affected == 0)
 		e = step_stays(db, a, &args, m->status);
 	arena_close(a);

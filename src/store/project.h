@@ -9,6 +9,7 @@
 #include "store/page.h"
 #include "store/preset.h"
 #include "store/submodule.h"
+#include "store/workspace.h"
 
 struct project {
 	int64_t id;
@@ -33,7 +34,8 @@ struct project {
 	struct list lock;             /* at most one item: lock_row */
 	struct deploy_lock lock_row;  /* its memory */
 	struct list workspace_status; /* one item, if a single project is
-				       * read */
+				       * read: workspace_row */
+	struct workspace_status workspace_row;
 };
 
 /* Secret values of presets and triggers: objects of strings, each sealed

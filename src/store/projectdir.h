@@ -16,12 +16,6 @@ struct projectdir {
 	int64_t deleted_for; /* seconds; 0 = it exists */
 };
 
-/* SQL: whether the directories of two projects, `p` and `q`, overlap. */
-#define PROJECTDIR_OVERLAP                                                     \
-	"q.id <> p.id AND 1 IN (LOCATE(CONCAT(p.project_dir, '/'),"            \
-	" CONCAT(q.project_dir, '/')), LOCATE(CONCAT(q.project_dir, '/'),"     \
-	" CONCAT(p.project_dir, '/')))"
-
 /* ERR_NOTFOUND if the project never existed. */
 MUSTCHECK const struct err *projectdir_find(struct db *, struct arena *,
     int64_t id, struct projectdir *out);

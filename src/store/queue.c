@@ -24,120 +24,7 @@ struct queue_args {
 	int64_t pause; /* milliseconds */
 };
 
-#define A(m) FIELD(struct queue_args, m, 0, .doc = NULL)
-#define H(m) FIELD(struct held, m, 0, .doc = NULL)
-
-static const struct field owner_args[] = { A(owner), FIELD_END };
-static const struct field runner_args[] = { A(runner), FIELD_END };
-static const struct field expired_row[] = { H(id), H(epoch), FIELD_END };
-static const struct field held_row[] = { H(id), H(epoch), H(owner), H(cancel),
-	FIELD_END };
-
-static const struct field renew_args[] = { A(owner), A(lease), A(id), A(epoch),
-	FIELD_END };
-static const struct stmt renew = {
-	.name = "queue_renew",
-	.sql = "UPDATE deployment SET owner = ?,"
-	       " lease_until = NOW(3) + INTERVAL ? SECOND"
-	       " WHERE id = ? AND epoch = ? AND status = 'running'",
-	.args = renew_args,
-};
-
-#define HELD                                                                   \
-	"SELECT id, epoch, owner, cancel_at IS NOT NULL AS cancel"             \
-	" FROM deployment FORCE INDEX (deployment_status)"                     \
-	" WHERE status = 'running' AND "
-static const struct stmt held = {
-	.name = "queue_held",
-	.sql = HELD "owner = ?",
-	.args = owner_args,
-	.row = held_row,
-	.rowsize = sizeof(struct held),
-};
-static const struct stmt held_by_runner = {
-	.name = "queue_held_by_runner",
-	.sql = HELD "runner = ? AND lease_until >= NOW(3)",
-	.args = runner_args,
-	.row = held_row,
-	.rowsize = sizeof(struct held),
-};
-
-static const struct field commit_args[] = { A(branch), A(branch), A(hash),
-	A(message), A(id), A(epoch), FIELD_END };
-static const struct stmt commit = {
-	.name = "queue_commit",
-	.sql = "UPDATE deployment SET branch = NULLIF(COALESCE(?, branch), ''),"
-	       " tag = IF(? = '', NULL, tag),"
-	       " commit_hash = ?, commit_message = ?, commit_read = 1"
-	       " WHERE id = ? AND epoch = ? AND status = 'running'",
-	.args = commit_args,
-};
-
-static const struct field ended_args[] = { A(id), A(epoch), A(status),
-	FIELD_END };
-static const struct stmt ended = {
-	.name = "queue_ended",
-	.sql = "SELECT COUNT(*) AS n FROM deployment"
-	       " WHERE id = ? AND epoch = ? AND status = ?",
-	.args = ended_args,
-	.row = page_count_row,
-	.rowsize = sizeof(struct page_count),
-};
-static const struct field hold_args[] = { A(id), A(epoch), FIELD_END };
-static const struct stmt hold = {
-	.name = "queue_hold",
-	.sql = "SELECT id, epoch FROM deployment"
-	       " WHERE id = ? AND epoch = ? AND status = 'running' FOR UPDATE",
-	.args = hold_args,
-	.row = expired_row,
-	.rowsize = sizeof(struct held),
-};
-static const struct stmt expired = {
-	.name = "queue_expired",
-	.sql = "SELECT id, epoch FROM deployment"
-	       " FORCE INDEX (deployment_status) WHERE status = 'running'"
-	       " AND lease_until < NOW(3) ORDER BY id LIMIT 16",
-	.row = expired_row,
-	.rowsize = sizeof(struct held),
-};
-static const struct stmt old_tokens = {
-	.name = "queue_old_tokens",
-	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM commit_token"
-	       " WHERE created_at < NOW(3) - INTERVAL 1 DAY LIMIT 1) t",
-	.row = page_count_row,
-	.rowsize = sizeof(struct page_count),
-};
-/* Every transaction leaves one, so more of them are deleted at once. */
-static const struct stmt tidy_tokens = {
-	.name = "queue_tidy_tokens",
-	.sql = "DELETE FROM commit_token"
-	       " WHERE created_at < NOW(3) - INTERVAL 1 DAY"
-	       " ORDER BY created_at LIMIT 5000",
-};
-static const struct field pause_args[] = { A(pause), A(id), A(epoch),
-	FIELD_END };
-static const struct stmt git_pause = {
-	.name = "queue_pause",
-	.sql = "UPDATE deployment d SET"
-	       " d.git_since = IF(" QUEUE_GIT_STILL
-	       ", d.git_since, d.started_at),"
-	       " d.not_before = NOW(3) + INTERVAL ? * 1000 MICROSECOND"
-	       " WHERE d.id = ? AND d.epoch = ? AND d.status = 'running'",
-	.args = pause_args,
-};
-static const struct stmt *const queue_stmts[] = {
-	&renew,
-	&held,
-	&held_by_runner,
-	&commit,
-	&ended,
-	&hold,
-	&git_pause,
-	&expired,
-	&old_tokens,
-	&tidy_tokens,
-	NULL,
-};
+#include "store/queue.sql.h"
 
 const struct store queue_store = {
 	.stmts = queue_stmts,
@@ -171,7 +58,7 @@ queue_renew(struct db *db, int64_t id, int64_t epoch, const char *owner,
 		.owner = owner,
 		.lease = lease };
 
-	return fenced_exec(db, &renew, &args, id);
+	return fenced_exec(db, &sql_queue_renew, &args, id);
 }
 
 const struct err *
@@ -179,7 +66,7 @@ queue_held(struct db *db, struct arena *a, const char *owner, struct list *out)
 {
 	const struct queue_args args = { .owner = owner };
 
-	return db_rows(db, a, &held, &args, out);
+	return db_rows(db, a, &sql_queue_held, &args, out);
 }
 
 const struct err *
@@ -188,7 +75,7 @@ queue_held_by_runner(struct db *db, struct arena *a, const char *runner,
 {
 	const struct queue_args args = { .runner = runner };
 
-	return db_rows(db, a, &held_by_runner, &args, out);
+	return db_rows(db, a, &sql_queue_held_by_runner, &args, out);
 }
 
 static const struct err *
@@ -197,7 +84,7 @@ commit_body(struct db *db, void *context)
 	const struct queue_args *args = context;
 	const struct err *e;
 
-	if ((e = fenced_exec(db, &commit, args, args->id)) != NULL)
+	if ((e = fenced_exec(db, &sql_queue_commit, args, args->id)) != NULL)
 		return e;
 	return move_checked_out(db, args->id);
 }
@@ -215,7 +102,7 @@ queue_commit(struct db *db, int64_t id, int64_t epoch, const char *branch,
 
 	/* without reports, most projects have nobody to tell */
 	if (!report_wanted(&db_settings(db)->gitserver)) {
-		e = fenced_exec(db, &commit, &args, id);
+		e = fenced_exec(db, &sql_queue_commit, &args, id);
 		return e != NULL ? e : notice_want(db, id, NOTICE_STARTED);
 	}
 	if (db_in_transaction(db))
@@ -251,7 +138,7 @@ pause_note(struct db *db, const struct queue_wait *wait)
 		.runner = wait->runner };
 	const struct err *e;
 
-	if ((e = fenced_exec(db, &git_pause, &args, wait->id)) != NULL)
+	if ((e = fenced_exec(db, &sql_queue_pause, &args, wait->id)) != NULL)
 		return e;
 	return waiting_record(db, &note);
 }
@@ -322,10 +209,10 @@ end_hold(struct db *db, const struct queue_end *what)
 	const struct err *e;
 	struct held found;
 
-	e = db_row(db, a, &hold, &key, &found);
+	e = db_row(db, a, &sql_queue_hold, &key, &found);
 	arena_close(a);
 	return e != NULL && e->code == ERR_NOTFOUND ?
-	    no_longer(hold.name, what->id) :
+	    no_longer(sql_queue_hold.name, what->id) :
 	    e;
 }
 
@@ -395,7 +282,7 @@ queue_end(struct db *db, const struct queue_end *what)
 		return late;
 	/* an earlier call may have succeeded without a response */
 	a = arena_open(SMALL_ARENA);
-	e = db_row(db, a, &ended, &args, &found);
+	e = db_row(db, a, &sql_queue_ended, &args, &found);
 	arena_close(a);
 	if (e == NULL && found.n == 0)
 		e = no_longer("queue_end", what->id);
@@ -414,7 +301,7 @@ queue_expire(struct db *db, int64_t *out)
 
 	*out = 0;
 	a = arena_open(SMALL_ARENA);
-	if ((e = db_rows(db, a, &expired, NULL, &list)) != NULL)
+	if ((e = db_rows(db, a, &sql_queue_expired, NULL, &list)) != NULL)
 		goto out;
 	h = list.items;
 	for (i = 0; i < list.n; i++) {
@@ -442,9 +329,9 @@ queue_tidy(struct db *db)
 	const struct err *e;
 	struct page_count found;
 
-	e = db_row(db, a, &old_tokens, NULL, &found);
+	e = db_row(db, a, &sql_queue_old_tokens, NULL, &found);
 	if (e == NULL && found.n > 0)
-		e = db_exec(db, &tidy_tokens, NULL, NULL);
+		e = db_exec(db, &sql_queue_tidy_tokens, NULL, NULL);
 	arena_close(a);
 	return e;
 }

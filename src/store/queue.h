@@ -15,12 +15,6 @@
 #include "db/db.h"
 #include "store/move.h"
 
-/* SQL: the deployment `d` was claimed as soon as its pause was over, so that
- * the outage of its Git server that caused the pause may last. */
-#define QUEUE_GIT_STILL                                                        \
-	"(d.git_since IS NOT NULL"                                             \
-	" AND d.started_at < d.not_before + INTERVAL 1 MINUTE)"
-
 #define QUEUE_OWNER_SIZE 33 /* 128 random bits in hex with a NUL */
 
 /* A running deployment. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/repeat.h"
 
-#include "store/env.h"
 #include "store/store.h"
 
 static const char *const thens[] = { "rollback", NULL };

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/address.h"
-#include "core/str.h"
 #include "store/store.h"
 
 #define HOST_ARENA ((size_t)4096)

@@ -41,21 +41,8 @@ extern const struct shape runner_count_shape;
 /* SQL: whether the runner `w` is online. It may miss one report. */
 #define RUNNER_ONLINE                                                          \
 	"(w.stopped = 0 AND w.seen_at > NOW(3) - INTERVAL 150 SECOND)"
-/* SQL: whether the runner `w` can start deployments, as far as is known. */
-#define RUNNER_WELL "(w.sick_since IS NULL)"
-/* SQL: whether a runner with that name and those labels may run deployments to
- * the environment `e`, which may be that of no row. */
-#define RUNNER_FITS(name, labels)                                              \
-	"(e.runner IS NULL OR e.runner = " name " OR JSON_CONTAINS(" labels    \
-	", JSON_QUOTE(e.runner)))"
 
 /* SQL: whether no runner is online that may run it. */
-/* clang-format off */
-#define RUNNER_MISSING							\
-	"(e.runner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM runner w"	\
-	" WHERE " RUNNER_ONLINE " AND "					\
-	RUNNER_FITS("w.name", "w.labels") "))"
-/* clang-format on */
 
 /* Ordered by name. */
 MUSTCHECK const struct err *runner_page(struct db *, struct arena *,

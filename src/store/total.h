@@ -22,39 +22,6 @@
 	X(600000, "600")						\
 	X(1800000, "1800")						\
 	X(3600000, "3600")
-
-/* The range of a time in milliseconds. */
-#define TOTAL_TEXT(number) #number
-#define TOTAL_NUMBER(macro) TOTAL_TEXT(macro)
-#define TOTAL_TOOK(ms, seconds) " WHEN t.took_ms <= " #ms " THEN " #ms
-#define TOTAL_WAITED(ms, seconds) " WHEN t.waited_ms <= " #ms " THEN " #ms
-#define TOTAL_RANGE(when)							\
-	"CASE WHEN t.started_at IS NULL THEN 0" TOTAL_BOUNDS(when)	\
-	" ELSE " TOTAL_NUMBER(TOTAL_LONGER) " END"
-#define TOTAL_MS(from, to)							\
-	"COALESCE(GREATEST(TIMESTAMPDIFF(MICROSECOND, " from ", " to	\
-	"), 0) DIV 1000, 0)"
-#define TOTAL_INTO							\
-	"INSERT INTO deployment_total (status, reason, took, waited,"	\
-	" shard, n, took_ms, waited_ms, log_bytes)"			\
-	" SELECT t.status, t.reason, " TOTAL_RANGE(TOTAL_TOOK) " AS took, " \
-	TOTAL_RANGE(TOTAL_WAITED) " AS waited, ?, "
-#define TOTAL_FROM(index)						\
-	" FROM (SELECT status, COALESCE(reason, '') AS reason,"		\
-	" started_at, log_size, "					\
-	TOTAL_MS("started_at", "finished_at") " AS took_ms, "		\
-	TOTAL_MS("COALESCE(approval_at, created_at)", "started_at")	\
-	" AS waited_ms FROM deployment FORCE INDEX (" index ") WHERE "
-#define TOTAL_ADD							\
-	" ON DUPLICATE KEY UPDATE n = n + VALUES(n),"			\
-	" took_ms = deployment_total.took_ms + VALUES(took_ms),"	\
-	" waited_ms = deployment_total.waited_ms + VALUES(waited_ms),"	\
-	" log_bytes = log_bytes + VALUES(log_bytes)"
-/* Counts the deployment with an id: the shard, and the id.  It needs no
- * temporary table, as several do. */
-#define TOTAL_ONE							\
-	TOTAL_INTO "1, t.took_ms, t.waited_ms, t.log_size"		\
-	TOTAL_FROM("PRIMARY") "id = ?) t" TOTAL_ADD
 /* clang-format on */
 
 /* Deployments that ended in the same way and took and waited for similar

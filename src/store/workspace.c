@@ -2,16 +2,32 @@
 #include "store/workspace.h"
 
 #include "store/store.h"
-#include "store/workspace_row.h"
 
 static const char *const workspace_statuses[] = { "not_created", "empty",
 	"no_git", "ready", "error", NULL };
 
-/* clang-format off */
 static const struct field workspace_fields[] = {
-	COLUMNS_FIELDS(WORKSPACE_ROW, struct workspace_status)
+	FIELD(struct workspace_status, project_id, 0,
+	    .doc = "Project of the workspace."),
+	FIELD(struct workspace_status, status, FIELD_OUT,
+	    .values = workspace_statuses, .named = "WorkspaceState",
+	    .doc = "State of the workspace, as last reported."),
+	FIELD(struct workspace_status, branch, FIELD_OUT | FIELD_NULL,
+	    .max = 255, .doc = "Checked-out branch."),
+	FIELD(struct workspace_status, commit_hash, FIELD_OUT | FIELD_NULL,
+	    .max = 64, .doc = "Checked-out commit."),
+	FIELD(struct workspace_status, commit_message, FIELD_OUT | FIELD_NULL,
+	    .doc = "Message of the commit."),
+	FIELD(struct workspace_status, dirty, FIELD_OUT,
+	    .doc = "Whether files differ from the commit."),
+	FIELD(struct workspace_status, size_bytes, FIELD_OUT | FIELD_NULL,
+	    .doc = "Size on disk in bytes."),
+	FIELD(struct workspace_status, runner, FIELD_OUT | FIELD_NULL,
+	    .max = 255, .doc = "Runner that reported the state."),
+	FIELD(struct workspace_status, checked_at, FIELD_OUT | FIELD_NULL,
+	    .doc = "Time of the report."),
+	FIELD_END,
 };
-/* clang-format on */
 
 const struct shape workspace_shape = {
 	.name = "WorkspaceStatus",

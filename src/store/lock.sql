@@ -1,0 +1,77 @@
+-- SPDX-License-Identifier: ISC
+
+-- @select
+SELECT COALESCE(k.project_id, 0) AS project_id,
+	COALESCE(k.environment_id, 0) AS environment_id,
+	k.reason, COALESCE(u.username, 'a user') AS `by`, k.since, k.`until`
+FROM deploy_lock k
+	@lock_join_user
+WHERE @lock_active
+
+-- @place
+@lock_place(COALESCE(:project_id, 0), COALESCE(:environment_id, 0))
+
+-- @expired
+k.`until` <= NOW(3)
+
+-- lock_at(struct deploy_lock) -> struct deploy_lock
+@select AND k.place = @place;
+
+-- The widest first.
+-- lock_over(struct deploy_lock) -> struct deploy_lock
+@select
+	AND (k.project_id IS NULL
+		OR (k.project_id = :project_id
+			AND (k.environment_id IS NULL
+				OR k.environment_id = :environment_id)))
+ORDER BY k.project_id, k.environment_id LIMIT 1;
+
+-- Changes of the lock of the service lock this row first; those of other locks
+-- lock the project.
+-- lock_queue_up()
+INSERT INTO commit_token (token)
+VALUES ('service lock')
+ON DUPLICATE KEY UPDATE created_at = CURRENT_TIMESTAMP(3);
+
+-- lock_put(struct deploy_lock)
+REPLACE INTO deploy_lock (place, project_id, environment_id, reason, locked_by, `until`)
+VALUES (
+	@place, NULLIF(:project_id, 0), NULLIF(:environment_id, 0), :reason, :locked_by,
+	:until);
+
+-- lock_remove(struct deploy_lock)
+DELETE k FROM deploy_lock k WHERE k.place = @place AND @lock_active;
+
+-- lock_expired() -> struct deploy_lock
+SELECT COALESCE(k.project_id, 0) AS project_id,
+	COALESCE(k.environment_id, 0) AS environment_id
+FROM deploy_lock k
+WHERE @expired
+LIMIT 100;
+
+-- lock_expire(struct deploy_lock)
+DELETE k FROM deploy_lock k WHERE k.place = @place AND @expired;
+
+-- lock_remove_of(struct deploy_lock)
+DELETE FROM deploy_lock WHERE project_id = :project_id;
+
+-- The order in which events arrive proves nothing, but each names the commit that it
+-- replaced.  Several triggers may match one push, with the same place and different
+-- variables: their deployments have the same commit.
+-- lock_older(struct replaced) -> struct move_id
+SELECT o.id
+FROM deployment d
+	JOIN deployment o
+		ON o.project_id = d.project_id
+			AND o.status = 'pending'
+			AND o.id < d.id
+			AND o.`trigger` IN ('webhook', 'schedule')
+			AND o.pipeline_id = d.pipeline_id
+			AND o.branch <=> d.branch
+			AND o.tag <=> d.tag
+			AND o.environment_id <=> d.environment_id
+			AND COALESCE(o.approval, '') <> 'granted'
+			AND COALESCE(o.commit_hash <> d.commit_hash, 1)
+			AND (d.commit_hash IS NULL OR o.commit_hash = :before)
+WHERE d.id = :id
+ORDER BY o.id;
