@@ -100,9 +100,36 @@ SKIP: {
 	    'another runner takes a deployment of that project');
 }
 
-# --- bounded
+# --- a checkout that the disk fails
 $sick->stop;
 $healthy->stop;
+my $large = $healthy->repo({ large => join '', map { pack 'N', rand 2**32 } 1 .. 3 << 20 });
+my $too_large = $all->project($large, name => 'large');
+my %too_large = (projectId => $too_large, pipelineId => $all->pipeline($too_large, 'wc -c large'));
+$sick->resume;
+$id = $all->post(%too_large);
+ok(poll(60, sub { $all->show($id)->{status} eq 'pending'
+	&& ($all->show($id)->{waitingFor}[0]{detail} || '') =~ /disk of the runner failed the checkout/ }),
+    'a deployment whose checkout does not fit returns to the queue') or diag($all->log($id));
+ok(poll(60, sub { !is_sick($name) }), 'the runner recovers, for its disk has room again');
+is($all->wait(post(1))->{status}, 'success', 'it runs other deployments');
+$healthy->resume;
+my $fits = $all->wait($id);
+is("$fits->{status} $fits->{runner}", "success $healthy->{name}", 'another runner runs the deployment');
+like($all->log($id), qr/^==> not started here: .*No space left on device.*^12582912 large$/ms,
+    'its log has both tries') or diag($all->log($id));
+$healthy->stop;
+$id = $all->post(%too_large);
+poll(60, sub { $db->sql("SELECT COUNT(*) FROM deployment_return WHERE deployment_id = $id") });
+$db->sql("UPDATE deployment_return SET n = 5 WHERE deployment_id = $id");
+my $never = $all->wait($id, undef, 60);
+is("$never->{status} $never->{reason}", 'failed workspace_error', 'a repository that never fits ends');
+like($never->{detail}, qr/Free space in \S+, or make its file system larger/, 'its detail says what to do');
+is($never->{logSize}, length $all->log($id), 'its log is complete');
+ok(poll(60, sub { !is_sick($name) }), 'the runner is well again');
+
+# --- bounded
+$sick->stop;
 my $bound = post(2);
 $db->sql("INSERT INTO deployment_return VALUES ($bound, 5, 'x', NOW(3))");
 fill();

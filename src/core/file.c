@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "core/file.h"
 
+#include <sys/statvfs.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
+
+#define ROOM_BYTES ((size_t)1 << 20)
+#define ROOM_FILES 16
 
 const struct err *
 file_rest(int fd, struct buf *out)
@@ -56,4 +61,20 @@ file_store(int fd, const void *data, size_t len)
 		len -= (size_t)put;
 	}
 	return NULL;
+}
+
+/* Root may use what a file system keeps from others, so a write of root alone
+ * proves nothing. */
+int
+file_room(int dir)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(dir, &fs) == -1)
+		return errno;
+	if ((fs.f_flag & ST_RDONLY) != 0)
+		return EROFS;
+	if (fs.f_blocks != 0 && fs.f_bavail < ROOM_BYTES / fs.f_frsize)
+		return ENOSPC;
+	return fs.f_files != 0 && fs.f_favail < ROOM_FILES ? ENOSPC : 0;
 }

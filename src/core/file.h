@@ -10,6 +10,9 @@
 MUSTCHECK const struct err *file_rest(int fd, struct buf *out);
 /* Appends the content of a file; ERR_NOTFOUND if it does not exist. */
 MUSTCHECK const struct err *file_load(const char *path, struct buf *out);
+/* Whether the file system of a directory has room for others than root: 0, or
+ * an errno. */
+int file_room(int dir);
 /* Writes all data at the descriptor's current offset. */
 MUSTCHECK const struct err *file_store(int fd, const void *data, size_t len);
 

@@ -2,7 +2,6 @@
 /* Claims deployments while slots are free, and has their jobs started. */
 #include "core/log.h"
 #include "core/str.h"
-#include "dispatch/avoid.h"
 #include "dispatch/backoff.h"
 #include "dispatch/context.h"
 #include "dispatch/labels.h"
@@ -20,8 +19,6 @@ struct claims {
 	bool is_wanted;    /* there may be something to claim */
 	bool is_held_back; /* by a Git server that does not answer */
 	bool is_drained;   /* the last look left nothing */
-	struct avoid avoid;
-	struct waiting_notes notes;
 };
 
 static void
@@ -75,7 +72,7 @@ skips(void *context, const struct claim_candidate *one,
 	    fetch_limit(d->hosts, host, (size_t)d->settings.runner.slots))
 		return false;
 	claiming->c->is_held_back = true;
-	waiting_note(&claiming->c->notes, d, one->id,
+	waiting_note(d, one->id,
 	    arena_printf(d->a,
 		"Other deployments fetch from %s, which has not responded yet.",
 		host));
@@ -142,7 +139,7 @@ claim(struct dispatch *d, struct claims *c)
 		.labels = labels_json(d->a, d->settings.runner.labels),
 		.lease = d->settings.runner.lease,
 		.avoid = ids,
-		.navoid = avoid_now(&c->avoid, ids, &due),
+		.navoid = avoid_now(&d->avoid, ids, &due),
 		.skips = skips,
 		.context = &claiming };
 	const struct claim *one;
@@ -250,10 +247,10 @@ rejected(struct dispatch *d, struct claims *c, struct task *t,
 	c->is_wanted = true;
 	if (fate == START_ENDED)
 		return;
-	if (fate == START_BUSY ? !avoid_add(&c->avoid, t->run.id) :
-				 !avoid_give_back(&c->avoid, t->run.id))
+	if (fate == START_BUSY ? !avoid_add(&d->avoid, t->run.id) :
+				 !avoid_give_back(&d->avoid, t->run.id))
 		rest(c);
-	waiting_note(&c->notes, d, t->run.id, why);
+	waiting_note(d, t->run.id, why);
 }
 
 static void
@@ -270,7 +267,7 @@ claims_message(struct dispatch *d, void *state, const struct wire *w)
 			rejected(d, c, t, w);
 	} else if (w->type == WIRE_EXITED) {
 		/* a deployment that was rejected may need this account */
-		avoid_none(&c->avoid);
+		avoid_none(&d->avoid);
 		c->at = 0;
 		c->is_wanted = true;
 	}

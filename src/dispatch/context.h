@@ -4,6 +4,7 @@
 #define SLIPWAY_DISPATCH_CONTEXT_H
 
 #include "core/settings.h"
+#include "dispatch/avoid.h"
 #include "dispatch/database.h"
 #include "dispatch/sick.h"
 #include "dispatch/spool.h"
@@ -19,6 +20,7 @@ enum event {
 	EVENT_RELOAD = 1 << 3, /* the settings were read again */
 };
 
+struct waiting_notes;
 struct watch;
 
 struct dispatch {
@@ -29,6 +31,8 @@ struct dispatch {
 	struct db *db;
 	struct database database;
 	struct sick sick;
+	struct avoid avoid;
+	struct waiting_notes *notes;
 	struct spool spool;
 	struct watch *watch;
 	struct forge *forge; /* for addresses alone; NULL = no Git server */

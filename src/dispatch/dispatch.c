@@ -32,6 +32,7 @@
 #include "dispatch/context.h"
 #include "dispatch/part.h"
 #include "dispatch/task.h"
+#include "dispatch/waiting.h"
 #include "dispatch/watch.h"
 
 #define SETTINGS_ARENA ((size_t)4 << 20)
@@ -56,6 +57,7 @@ struct loop {
 	int wake; /* -1 = none */
 	int64_t trim_at;
 	struct watch watch;
+	struct waiting_notes notes;
 	struct tasks tasks;
 	struct fetch_hosts hosts;
 };
@@ -214,6 +216,7 @@ init(struct loop *l, int argc, char **argv)
 	d->a = arena_open(TURN_ARENA);
 	d->tasks = &l->tasks;
 	d->watch = &l->watch;
+	d->notes = &l->notes;
 	watch_open(d->watch);
 	d->hosts = &l->hosts;
 	database_init(&d->database);

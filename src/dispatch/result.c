@@ -136,6 +136,9 @@ outcome_add(struct arena *a, const struct job_event *event, struct outcome *out)
 	case JOB_GIT_AWAY:
 		out->git_away = text_clean(a, event->text, DETAIL_MAX);
 		return NULL;
+	case JOB_NO_ROOM:
+		out->no_room = text_clean(a, event->text, DETAIL_MAX);
+		return NULL;
 	case JOB_ENDED:
 		return end_set(a, event, out);
 	case JOB_COMMITS:
@@ -252,6 +255,7 @@ event_store(struct dispatch *d, const struct task *t,
 	case JOB_ACHIEVED:
 	case JOB_WARNINGS:
 	case JOB_GIT_AWAY:
+	case JOB_NO_ROOM:
 	case JOB_ENDED:
 	case JOB_EVENT__MAX:
 		break;

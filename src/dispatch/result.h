@@ -19,6 +19,7 @@ struct outcome {
 	const char *objects;  /* for the project's next job, or NULL */
 	const char *git_away; /* why the job could not reach the Git server and
 			       * started no step, or NULL */
+	const char *no_room;  /* the same of the disk */
 	struct workspace_seen {
 		const char *status; /* NULL = not reported */
 		bool dirty;

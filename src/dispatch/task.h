@@ -44,6 +44,7 @@ struct task {
 	bool is_fenced;   /* another dispatcher holds it: write nothing */
 	bool is_changed;  /* its files may contain data that was not read */
 	bool is_away;     /* the job waits for its Git server */
+	bool is_roomless; /* this runner's disk failed its checkout */
 	bool is_synced;   /* the job's output is on the disk */
 	int watch;        /* of its directory, 0 or -1 = none */
 	/* until it is started */

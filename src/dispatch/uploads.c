@@ -17,6 +17,8 @@
 #include "dispatch/patience.h"
 #include "dispatch/project.h"
 #include "dispatch/result.h"
+#include "dispatch/unstarted.h"
+#include "dispatch/waiting.h"
 #include "store/joblog.h"
 #include "store/loghole.h"
 
@@ -162,6 +164,18 @@ follow(struct dispatch *d, struct task *t, int64_t now)
 		(void)done(d, t, result_follow(d, t));
 }
 
+/* Keeps what the next job of the project needs. */
+static void
+put_down(struct dispatch *d, struct task *t, const struct outcome *o)
+{
+	if (fetch_failed(d->hosts, &t->fetch, t->run.name))
+		d->events |= EVENT_QUEUE;
+	if (o->objects != NULL && t->run.project != 0)
+		project_objects_save(&d->spool, t->run.project, o->objects);
+	d->events |= EVENT_QUEUE | EVENT_STATUS;
+	task_move(t, PHASE_DROPPED);
+}
+
 /* Returns it to the queue, to be tried again when the Git server may respond.
  * Its log has the output of this try. */
 static void
@@ -177,12 +191,31 @@ put_back_later(struct dispatch *d, struct task *t)
 		t->retry_at = time_mono_ms() + RETRY_MS;
 		return;
 	}
-	if (fetch_failed(d->hosts, &t->fetch, t->run.name))
-		d->events |= EVENT_QUEUE;
-	if (o.objects != NULL && t->run.project != 0)
-		project_objects_save(&d->spool, t->run.project, o.objects);
-	d->events |= EVENT_QUEUE | EVENT_STATUS;
-	task_move(t, PHASE_DROPPED);
+	put_down(d, t, &o);
+}
+
+/* Returns it to the queue because of this runner's disk, or ends it if that was
+ * done too often. */
+static void
+put_back_sick(struct dispatch *d, struct task *t)
+{
+	struct queue_end end = { .id = t->run.id,
+		.epoch = t->run.epoch,
+		.reason = REASON_WORKSPACE };
+	struct outcome o;
+
+	if (!renew(d, t, time_mono_ms()) || !upload(d, t))
+		return;
+	outcome_read(d->a, t, &o);
+	end.detail = o.no_room != NULL ? o.no_room : "The reason is unknown.";
+	end.log_size = t->progress.log_at;
+	sick_report(&d->sick, end.detail);
+	if (unstarted_give_back(d, &end, UNSTARTED_ANYWHERE) ==
+	    UNSTARTED_RETURNED) {
+		(void)avoid_give_back(&d->avoid, t->run.id);
+		waiting_note(d, t->run.id, end.detail);
+	}
+	put_down(d, t, &o);
 }
 
 /* Returns it to the queue, as if it had never been claimed. */
@@ -191,6 +224,10 @@ put_back(struct dispatch *d, struct task *t)
 {
 	if (t->is_away) {
 		put_back_later(d, t);
+		return;
+	}
+	if (t->is_roomless) {
+		put_back_sick(d, t);
 		return;
 	}
 	if (!renew(d, t, time_mono_ms()) ||
@@ -307,8 +344,9 @@ settlement_make(struct dispatch *d, struct task *t, struct settlement *out)
 		return false;
 	*out = (struct settlement){ .d = d, .t = t, .before = t->progress };
 	outcome_read(d->a, t, &out->outcome);
-	if (out->outcome.git_away != NULL) {
-		t->is_away = true;
+	if (out->outcome.git_away != NULL || out->outcome.no_room != NULL) {
+		t->is_away = out->outcome.git_away != NULL;
+		t->is_roomless = !t->is_away;
 		task_move(t, PHASE_UNBEGUN);
 		return false;
 	}

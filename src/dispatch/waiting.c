@@ -9,17 +9,16 @@
 #define AGAIN_MS 20000 /* a note expires after a minute */
 
 void
-waiting_note(struct waiting_notes *notes, struct dispatch *d, int64_t id,
-    const char *detail)
+waiting_note(struct dispatch *d, int64_t id, const char *detail)
 {
 	const struct waiting_note note = { .deployment_id = id,
 		.reason = WAITING_SLOTS,
 		.detail = detail,
 		.runner = d->name };
 	const int64_t now = time_mono_ms();
-	struct waiting_noted *w, *oldest = notes->last;
+	struct waiting_noted *last = d->notes->last, *w, *oldest = last;
 
-	for (w = notes->last; w < notes->last + WAITING_NOTED; w++) {
+	for (w = last; w < last + WAITING_NOTED; w++) {
 		if (w->id == id && w->at + AGAIN_MS > now)
 			return;
 		if (w->id == id || (oldest->id != id && w->at < oldest->at))

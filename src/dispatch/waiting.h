@@ -19,7 +19,6 @@ struct waiting_notes {
 };
 
 /* Call it again while the deployment waits. */
-void waiting_note(struct waiting_notes *, struct dispatch *, int64_t id,
-    const char *detail);
+void waiting_note(struct dispatch *, int64_t id, const char *detail);
 
 #endif

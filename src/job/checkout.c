@@ -345,7 +345,8 @@ workspace_unlock(int workspace)
 }
 
 /* Whether the repository responds and has the branch, so that the clone is to
- * blame: an unreachable server must not cost us the checkout. */
+ * blame: neither an unreachable server nor a full disk must cost us the
+ * checkout. */
 static const struct err *
 is_there(struct fetch *f, bool *out)
 {
@@ -354,7 +355,7 @@ is_there(struct fetch *f, bool *out)
 	const struct err *e;
 	struct buf ignored;
 
-	*out = !is_away(f);
+	*out = !is_away(f) && !room_fault(f->git.job, NULL, &f->no_room);
 	if (!*out || is_other_format(f))
 		return NULL;
 	buf_init(&ignored, OUTPUT_MAX);
@@ -559,6 +560,12 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	} else {
 		*how = outcome(&f);
 		*detail = failure(&f);
+		if (*how == CHECKOUT_FAILED &&
+		    (f.no_room != NULL || room_fault(job, NULL, &f.no_room))) {
+			*how = CHECKOUT_NO_ROOM;
+			*detail = f.no_room;
+			room_make(&f);
+		}
 		/* the result is known; this cannot change it */
 		if ((e = stay(&f, out)) != NULL)
 			job_log_say(&job->log,
@@ -569,5 +576,9 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	state_report(&f, out);
 out:
 	finish(&f);
+	if (e != NULL && room_fault(job, e, detail)) {
+		*how = CHECKOUT_NO_ROOM;
+		e = NULL;
+	}
 	return e;
 }

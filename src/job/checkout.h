@@ -50,6 +50,8 @@ MUSTCHECK const struct err *workspace_links_remove(struct git *g,
 MUSTCHECK const struct err *workspace_specials_remove(struct git *g);
 /* Removes everything except the entry of that name. */
 MUSTCHECK const struct err *workspace_empty(struct git *g, const char *keep);
+/* Removes temporary files that git left among its objects, or the clone. */
+MUSTCHECK const struct err *workspace_rest_remove(struct git *g, bool clone);
 enum checkout_format { FORMAT_SHA1, FORMAT_SHA256 };
 /* How to rebuild a clone. */
 struct rebuild {

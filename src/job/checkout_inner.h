@@ -16,17 +16,18 @@ struct fetch {
 	const char *branch; /* "" = none */
 	const char *tag;    /* in place of the branch; NULL = none */
 	const char *hash;
-	const char *fault;  /* shown to the user */
-	bool is_gone;       /* the branch or tag, as the fault says */
-	bool superseded;    /* the reason for the failure */
-	bool tags_apart;    /* tags must not be fetched with the branch */
-	bool tags_few;      /* they were */
-	char *tags_old;     /* git's packed-refs from before; NULL = none */
-	bool elsewhere;     /* the branch or tag lacks the commit */
-	bool touched;       /* the files are changing to `hash` */
-	bool moved;         /* the fetch may have written to the clone */
-	bool grown;         /* it may have other objects than the commit's */
-	const char *before; /* commit they were at, NULL = none */
+	const char *fault;   /* shown to the user */
+	const char *no_room; /* how the disk failed it; NULL = it did not */
+	bool is_gone;        /* the branch or tag, as the fault says */
+	bool superseded;     /* the reason for the failure */
+	bool tags_apart;     /* tags must not be fetched with the branch */
+	bool tags_few;       /* they were */
+	char *tags_old;      /* git's packed-refs from before; NULL = none */
+	bool elsewhere;      /* the branch or tag lacks the commit */
+	bool touched;        /* the files are changing to `hash` */
+	bool moved;          /* the fetch may have written to the clone */
+	bool grown;          /* it may have other objects than the commit's */
+	const char *before;  /* commit they were at, NULL = none */
 	struct clone_state was; /* as the last job reported it */
 	enum workspace_how how; /* of the workspace that it left */
 };
@@ -64,6 +65,9 @@ MUSTCHECK const struct err *tags_pack(struct fetch *);
  * whose commits the clone has, and reports a failure in the log only. */
 MUSTCHECK const struct err *tags_hide(void);
 MUSTCHECK const struct err *tags_list(struct fetch *);
+/* Gives back what a checkout has taken that did not fit, so that others find
+ * room.  Whether that succeeds changes nothing. */
+void room_make(struct fetch *);
 /* Names in the log the submodules and files of Git LFS that the workspace
  * lacks. */
 MUSTCHECK const struct err *checkout_missing(struct git *, const char *hash);

@@ -24,6 +24,7 @@
 #include "core/str.h"
 
 #define ARENA ((size_t)512 << 20)
+#define RESULT_ROOM 16384
 
 static _Noreturn void
 usage(void)
@@ -284,6 +285,8 @@ prepare(struct job *job)
 	if ((e = descriptors()) != NULL)
 		return e;
 	job->result_fd = JOB_FD(WIRE_FD_RESULT);
+	/* so that a disk that is full later can be reported */
+	(void)fallocate(job->result_fd, FALLOC_FL_KEEP_SIZE, 0, RESULT_ROOM);
 	drop = privileges(job);
 	job_log_open(&job->log, JOB_FD(WIRE_FD_LOG), mask, INT64_MAX);
 	if (drop != NULL)

@@ -64,6 +64,7 @@ struct job_log {
 	/* the URL of a submodule that git could not clone; "?" = it could not
 	 * fetch one */
 	char clone_of[256];
+	int disk;       /* errno of the disk that git named, 0 = none */
 	bool settled;   /* later lines add nothing */
 	char line[256]; /* the current, incomplete line */
 	size_t line_len;
@@ -186,8 +187,9 @@ struct checkout {
 
 enum checkout_how {
 	CHECKOUT_DONE,
-	CHECKOUT_FAILED, /* detail says why */
-	CHECKOUT_AWAY,   /* the same, of a server that cannot be reached now */
+	CHECKOUT_FAILED,  /* detail says why */
+	CHECKOUT_AWAY,    /* the same, of a server that cannot be reached now */
+	CHECKOUT_NO_ROOM, /* the same, of the disk */
 	CHECKOUT_TIMED_OUT,
 	CHECKOUT_CANCELED,
 	CHECKOUT_SUPERSEDED, /* detail names the newer commit; nothing has
@@ -200,6 +202,9 @@ MUSTCHECK const struct err *job_head(struct job *, enum checkout_how *,
     const char **detail);
 /* What to do about a failure of git, in the arena; NULL = nothing is known. */
 const char *checkout_advice(const struct job *, const char *detail);
+/* Whether the disk is to blame for a failed checkout, which may have ended with
+ * an error; if so, why and what to do, as sentences in the arena. */
+bool room_fault(struct job *, const struct err *, const char **detail);
 /* Brings the workspace to the requested commit, then erases the credential. */
 MUSTCHECK const struct err *job_checkout(struct job *, struct checkout *out,
     enum checkout_how *how, const char **detail);

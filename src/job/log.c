@@ -8,6 +8,7 @@
 
 #include "core/str.h"
 #include "job/job.h"
+#include "job/outage.h"
 
 #define OUT_MAX ((size_t)16 << 20)
 #define LINE_MAX_LEN 4096
@@ -126,6 +127,8 @@ line_end(struct job_log *log)
 	log->line_len = 0;
 	is = rank(line);
 	clone_of_note(log, line);
+	if (log->disk == 0 && log->hides_users)
+		log->disk = outage_of_disk(line);
 	if (len == 0 || log->settled || (is < 0 && log->last[0] != '\0') ||
 	    is < rank(log->last) || (is == 2 && rank(log->last) == 2))
 		return;
@@ -239,6 +242,7 @@ void
 job_log_forget(struct job_log *log)
 {
 	log->last[0] = log->clone_of[0] = '\0';
+	log->disk = 0;
 	log->settled = false;
 	log->line_len = 0;
 }

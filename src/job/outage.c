@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "job/outage.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "core/str.h"
 
 /* Parts of messages of git, libcurl with its TLS libraries, and ssh(1). */
 static const char *const outages[] = {
@@ -84,4 +87,35 @@ bool
 outage_is_denial(const char *message)
 {
 	return has_any(message, denials);
+}
+
+static const int disk_errors[] = { ENOSPC, EDQUOT, EROFS, EIO };
+#define DISK_ERRORS (sizeof(disk_errors) / sizeof(disk_errors[0]))
+
+bool
+outage_is_of_disk(int error)
+{
+	size_t i;
+
+	for (i = 0; i < DISK_ERRORS; i++)
+		if (disk_errors[i] == error)
+			return true;
+	return false;
+}
+
+/* git-lfs begins them with small letters. */
+int
+outage_of_disk(const char *message)
+{
+	size_t i;
+
+	if (str_starts(message, "remote: ") ||
+	    strstr(message, "remote error: ") != NULL)
+		return 0; /* the server's own disk */
+	if (strstr(message, "Out of diskspace") != NULL)
+		return ENOSPC;
+	for (i = 0; i < DISK_ERRORS; i++)
+		if (strcasestr(message, strerror(disk_errors[i])) != NULL)
+			return disk_errors[i];
+	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What git's message says about the server. */
+/* What git's message says about the server, and about the disk. */
 #ifndef SLIPWAY_JOB_OUTAGE_H
 #define SLIPWAY_JOB_OUTAGE_H
 
@@ -13,5 +13,9 @@ bool outage_is(const char *message, bool known);
 /* Whether the message means that the server wants another credential, or one at
  * all. */
 bool outage_is_denial(const char *message);
+/* Whether a disk has no room, or does not work: the errno is one of these. */
+bool outage_is_of_disk(int error);
+/* The errno of the disk that a message names, 0 = none. */
+int outage_of_disk(const char *message);
 
 #endif

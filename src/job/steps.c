@@ -33,8 +33,7 @@ struct course {
 	size_t warnings;
 	const char *warning; /* sentences; NULL = none */
 	bool superseded;     /* no step runs */
-	bool is_away; /* the deployment waits for its Git server: no step runs,
-		       * and all of them stay as they are */
+	bool is_away; /* it is to be tried again: all steps stay as they are */
 	bool began;   /* some step has */
 };
 
@@ -376,22 +375,25 @@ leftovers_hide(struct job *job)
 	return NULL;
 }
 
-/* Whether the deployment is to be tried again: then its cleanup belongs to the
- * last try. */
+/* Whether the deployment is to be tried again, here or by another runner: then its
+ * cleanup belongs to the last try. */
 static bool
-course_waits(struct course *c, const char *detail)
+course_waits(struct course *c, enum checkout_how how, const char *detail)
 {
+	const bool room = how == CHECKOUT_NO_ROOM;
 	struct job *job = c->job;
 
 	job_control(job);
-	if (job->spec.git_patience == 0 || job->cancel_at != 0)
+	if (job->cancel_at != 0 || (!room && job->spec.git_patience == 0))
 		return false;
 	c->is_away = true;
-	c->reason = REASON_CHECKOUT;
+	c->reason = room ? REASON_WORKSPACE : REASON_CHECKOUT;
 	c->detail = detail;
-	job_log_say(&job->log, "==> waiting for the Git server: %s", detail);
+	job_log_say(&job->log, "==> %s: %s",
+	    room ? "not started here" : "waiting for the Git server", detail);
 	job_report(job,
-	    &(struct job_event){ .kind = JOB_GIT_AWAY, .text = detail });
+	    &(struct job_event){ .kind = room ? JOB_NO_ROOM : JOB_GIT_AWAY,
+		.text = detail });
 	return true;
 }
 
@@ -411,8 +413,8 @@ course_miss(struct course *c, enum checkout_how how, const char *detail)
 		course_supersede(c, detail);
 		return;
 	}
-	if (how == CHECKOUT_AWAY) {
-		if (course_waits(c, detail))
+	if (how == CHECKOUT_AWAY || how == CHECKOUT_NO_ROOM) {
+		if (course_waits(c, how, detail))
 			return;
 		how = CHECKOUT_FAILED;
 	} else if (how == CHECKOUT_FAILED &&

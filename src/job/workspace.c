@@ -95,6 +95,38 @@ workspace_specials_remove(struct git *g)
 	return git_call(g, specials_remove, NULL, &ignored);
 }
 
+static int
+temporary_remove(const char *path, const struct stat *st, int type,
+    struct FTW *ftw)
+{
+	(void)st;
+	if (type == FTW_F && str_starts(path + ftw->base, "tmp_"))
+		(void)unlink(path);
+	return 0;
+}
+
+static const struct err *
+rest_remove(void *arg)
+{
+	const bool *clone = arg;
+	const int workspace = JOB_FD(WIRE_FD_WORKSPACE);
+
+	if (*clone)
+		return tree_remove(workspace, ".git");
+	if (fchdir(workspace) == -1 ||
+	    nftw(OBJECTS, temporary_remove, 16, FTW_PHYS) == -1)
+		return err_errno("remove temporary files");
+	return NULL;
+}
+
+const struct err *
+workspace_rest_remove(struct git *g, bool clone)
+{
+	const char *ignored;
+
+	return git_call(g, rest_remove, &clone, &ignored);
+}
+
 struct emptying {
 	const char *keep;
 };

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/apart.h"
+#include "core/file.h"
 #include "core/log.h"
 #include "core/str.h"
 #include "monitor/monitor.h"
@@ -248,7 +249,7 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 	e = monitor_workspace(m, w->dir, slot, &fds[WIRE_FD_WORKSPACE]);
 	if (e != NULL && e->code == ERR_CONFLICT)
 		*why = WIRE_WHY_BUSY;
-	if (e == NULL && (errno = monitor_room(fds[WIRE_FD_WORKSPACE])) != 0)
+	if (e == NULL && (errno = file_room(fds[WIRE_FD_WORKSPACE])) != 0)
 		e = err_errno("workspace of %s", slot->id);
 	if (e != NULL ||
 	    (e = monitor_home(m, slot, &fds[WIRE_FD_HOME])) != NULL)

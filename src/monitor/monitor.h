@@ -195,9 +195,6 @@ bool monitor_left_reaped(struct monitor *m, pid_t pid);
 void monitor_wipe(struct monitor *m, const struct wire *w);
 
 /* probe.c */
-/* Whether there is room for a job in the file system of a directory: 0, or an
- * errno. */
-int monitor_room(int fd);
 /* Tries whether a job could be started, and reports that. */
 void monitor_probe(struct monitor *m);
 /* Records the end of its process; false if it is another process. */

@@ -4,7 +4,6 @@
  * written, and the program can be run.
  */
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -17,26 +16,8 @@
 #include "monitor/monitor.h"
 
 #define PROBE ".probe"
-#define ROOM_BYTES ((size_t)1 << 20)
-#define ROOM_FILES 16
 #define PROBE_BYTES 65536
 #define PROBE_OTHER 255 /* exit status: errno is not known */
-
-/* Root may use what a file system keeps from others, so a write of the monitor
- * alone proves nothing. */
-int
-monitor_room(int fd)
-{
-	struct statvfs fs;
-
-	if (fstatvfs(fd, &fs) == -1)
-		return errno;
-	if ((fs.f_flag & ST_RDONLY) != 0)
-		return EROFS;
-	if (fs.f_blocks != 0 && fs.f_bavail < ROOM_BYTES / fs.f_frsize)
-		return ENOSPC;
-	return fs.f_files != 0 && fs.f_favail < ROOM_FILES ? ENOSPC : 0;
-}
 
 /* Leftovers of a probe that was interrupted are reused. */
 static const struct err *
@@ -65,7 +46,7 @@ probe_place(int at)
 	const struct err *e;
 	int error, fd;
 
-	if ((error = monitor_room(at)) != 0) {
+	if ((error = file_room(at)) != 0) {
 		errno = error;
 		return err_errno("room");
 	}

@@ -36,6 +36,7 @@ static const struct {
 	    { E(position), E(text), FIELD_END } },
 	[JOB_WARNINGS] = { "warnings", "", { E(size), FIELD_END } },
 	[JOB_GIT_AWAY] = { "git-away", "", { E(text), FIELD_END } },
+	[JOB_NO_ROOM] = { "no-room", "", { E(text), FIELD_END } },
 	[JOB_ENDED] = { "end", "  \n",
 	    { E(status), E_NULL(reason), E(time), E(text), FIELD_END } },
 };

@@ -35,7 +35,8 @@ enum job_event_kind {
 	/* text: why the Git server could not be reached.  No step has started,
 	 * and the deployment is to be tried again. */
 	JOB_GIT_AWAY,
-	JOB_ENDED, /* status, reason, time, text: a sentence; the last one */
+	JOB_NO_ROOM, /* text: how the disk failed the checkout; likewise */
+	JOB_ENDED,   /* status, reason, time, text: a sentence; the last one */
 	JOB_EVENT__MAX
 };
 

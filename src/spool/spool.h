@@ -4,8 +4,8 @@
  *
  *   SPOOL/<deployment>.<epoch>/
  *     log      the output, masked and limited; only the job appends to it.
- *              After a try that ended with GIT_AWAY it begins with a hole of
- *              the size of what the tries before wrote
+ *              After a try that ended with JOB_GIT_AWAY or JOB_NO_ROOM it
+ *              begins with a hole of the size of what the tries before wrote
  *     result   events, appended by the job; the run is over when it ends with
  *              an END record
  *     lock     locked by the job (fcntl, whole file) as long as it lives; empty

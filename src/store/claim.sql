@@ -139,11 +139,10 @@ BEGIN NOT ATOMIC
 		@notice_any(d.id) AS notices, IF(
 			@queue_git_still, TIMESTAMPDIFF(SECOND, d.git_since, NOW(3)),
 			NULL) AS git_waited,
-		IF(
-			d.git_since IS NULL, 0, COALESCE((
-				SELECT MAX(c.start + c.length)
-				FROM log_chunk c
-				WHERE c.deployment_id = d.id), 0)) AS log_size
+		COALESCE((
+			SELECT MAX(c.start + c.length)
+			FROM log_chunk c
+			WHERE c.deployment_id = d.id), 0) AS log_size
 	FROM deployment d
 		JOIN project p ON p.id = d.project_id
 		JOIN pipeline l ON l.id = d.pipeline_id

@@ -125,6 +125,7 @@ static const struct {
 	    { .kind = JOB_ACHIEVED, .position = 1, .text = "clean up" } },
 	{ "warnings 1\n2\n", { .kind = JOB_WARNINGS, .size = 2 } },
 	{ "git-away 4\nno x\n", { .kind = JOB_GIT_AWAY, .text = "no x" } },
+	{ "no-room 4\nfull\n", { .kind = JOB_NO_ROOM, .text = "full" } },
 	{ "end 12\nsuccess - 6\n\n",
 	    { .kind = JOB_ENDED, .status = "success", .time = { 6 } } },
 	{ "end 20\nfailed step 6\nIt is.\n",

@@ -114,7 +114,7 @@ sub job_start {
 	$home ||= "$spool->{dir}-home";
 	for my $dir ($workspace, $home) {
 		if (!-d $dir) { mkdir $dir, 0700 or die "$dir: $!" }
-		if (defined $user) { chown $user, $user, $dir or die "$dir: $!" }
+		chown $user, $user, $dir or die "$dir: $!" if defined $user && (stat $dir)[4] != $user;
 	}
 	my @fh = spool_open($spool);
 	for ($workspace, $home) {
