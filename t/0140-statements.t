@@ -68,6 +68,12 @@ BEGIN NOT ATOMIC
 	SELECT x.id FROM part x WHERE x.text = '\n';
 END;
 
+-- thing_make(struct thing) -> struct thing, struct part
+BEGIN NOT ATOMIC
+	INSERT INTO thing (name) VALUES (:name) RETURNING id, name;
+	INSERT INTO part (id) SELECT 1 RETURNING id;
+END;
+
 -- thing_clear()
 DELETE FROM thing;
 SQL
@@ -123,6 +129,12 @@ BEGIN NOT ATOMIC DECLARE n INT; SELECT COUNT(*) INTO n FROM thing; IF n = 0 THEN
  SELECT x.id FROM part x WHERE x.text = '\n'; END
 args: id@0
 row: id@0
+more: id@0
+thing_make 48 8
+BEGIN NOT ATOMIC INSERT INTO thing (name) VALUES (?) RETURNING id, name;\
+ INSERT INTO part (id) SELECT 1 RETURNING id; END
+args: name@8
+row: id@0 name@8
 more: id@0
 thing_clear 0 0
 DELETE FROM thing
@@ -229,7 +241,7 @@ for (
 	['a parameter that is no member', [':of.id', ':of.ids'], qr/things\.sql:16:.*\bids\b/],
 	['a parameter of a fragment', ['-- thing_clear\(\)\nDELETE FROM thing', "-- \@f\nid = :nope\n\n"
 		. "-- thing_clear(struct thing_key)\nDELETE FROM thing WHERE \@f"],
-	    qr/\bnope\b.*\bthings\.sql:36:/s],
+	    qr/\bnope\b.*\bthings\.sql:42:/s],
 	['a column that is no member', ['AS has_key', 'AS has_no_key'],
 	    qr/\bhas_no_key\b.*\bthings\.sql:10:/s],
 	['a struct that does not exist', ['thing_by_id\(struct thing_key', 'thing_by_id(struct no_key'],

@@ -74,20 +74,19 @@ enum field_flag {
 	FIELD_MUST = 1 << 3,   /* with FIELD_IN: required in POST */
 	FIELD_ONCE = 1 << 4,   /* with FIELD_IN: PUT rejects another value */
 	FIELD_NULL = 1 << 5,   /* null clears it; may be NULL in the row */
-	FIELD_NOROW = 1 << 6,  /* not a column */
-	FIELD_MAP = 1 << 7,    /* F_JSON: the text of a map, output only */
-	FIELD_NUMBER = 1 << 8, /* F_BOOL is written as 1 or 0 */
-	FIELD_LINE = 1 << 9,   /* F_STR: no control characters, at least one
+	FIELD_MAP = 1 << 6,    /* F_JSON: the text of a map, output only */
+	FIELD_NUMBER = 1 << 7, /* F_BOOL is written as 1 or 0 */
+	FIELD_LINE = 1 << 8,   /* F_STR: no control characters, at least one
 			        * visible character (core/str.h) */
-	FIELD_ONE = 1 << 10,   /* F_LIST: a single object; with FIELD_NULL, or
+	FIELD_ONE = 1 << 9,    /* F_LIST: a single object; with FIELD_NULL, or
 			        * null */
-	FIELD_GAPS = 1 << 11,  /* F_MAP: null means a value stored elsewhere */
-	FIELD_TEXT = 1 << 12,  /* F_STR: text with line breaks, but no other
+	FIELD_GAPS = 1 << 10,  /* F_MAP: null means a value stored elsewhere */
+	FIELD_TEXT = 1 << 11,  /* F_STR: text with line breaks, but no other
 			        * control characters */
-	FIELD_LATER = 1 << 13, /* F_MAYBE, F_STR: left out if it is none, as
+	FIELD_LATER = 1 << 12, /* F_MAYBE, F_STR: left out if it is none, as
 			        * stored text of older versions lacks it */
-	FIELD_TRUE = 1 << 14,  /* F_BOOL with FIELD_IN: true if POST omits it */
-	FIELD_TRUTH = 1 << 15, /* F_MAYBE: true or false instead of 1 or 0 */
+	FIELD_TRUE = 1 << 13,  /* F_BOOL with FIELD_IN: true if POST omits it */
+	FIELD_TRUTH = 1 << 14, /* F_MAYBE: true or false instead of 1 or 0 */
 };
 
 struct shape;

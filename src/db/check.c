@@ -89,8 +89,6 @@ compare(const char *name, const struct field *row, const MYSQL_FIELD *columns,
 	unsigned at = 0, kind;
 
 	for (f = row; f != NULL && f->name != NULL; f++) {
-		if (!row_has(f))
-			continue;
 		if (at == n)
 			return err_new(ERR_CONFIG,
 			    "%s: column %u is missing: %s", name, at, f->name);
@@ -120,7 +118,10 @@ check_columns(const char *name, const struct field *row, MYSQL_STMT *st)
 	const struct err *e;
 
 	if (meta == NULL)
-		return compare(name, row, NULL, 0);
+		return row == NULL ?
+		    NULL :
+		    err_new(ERR_CONFIG, "%s: column 0 is missing: %s", name,
+			row->name);
 	e = compare(name, row, mysql_fetch_fields(meta),
 	    mysql_num_fields(meta));
 	mysql_free_result(meta);

@@ -109,8 +109,6 @@ void stmt_forget(struct db *, const struct stmt *);
 void stmt_forget_all(struct db *);
 
 /* row.c */
-/* Whether the entry is a column. */
-bool row_has(const struct field *);
 size_t row_width(const struct field *);
 /* How much of an arena must remain for processing the rows. */
 size_t row_reserve(const struct arena *);

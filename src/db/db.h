@@ -33,12 +33,12 @@ struct db;
  * members `row` and `more`. */
 #define DB_COMPOUND "BEGIN NOT ATOMIC "
 
+/* statements.awk makes them from src/store/NAME.sql. */
 struct stmt {
 	const char *name;         /* for messages: "project_by_id" */
 	const char *sql;          /* constant text */
 	const struct field *args; /* one per `?`, in order; or NULL */
-	const struct field *row;  /* one per column, in order, without
-				   * FIELD_NOROW entries; or NULL */
+	const struct field *row;  /* one per column, in order; or NULL */
 	size_t rowsize;
 	const struct field *more; /* the same of a second result; or NULL */
 	size_t moresize;

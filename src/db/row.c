@@ -8,21 +8,13 @@
 #define FIRST_YEAR 1000 /* of a DATETIME */
 #define LAST_YEAR 9999
 
-bool
-row_has(const struct field *f)
-{
-	return (f->flags & FIELD_NOROW) == 0 && f->type != F_LIST &&
-	    f->type != F_MAP;
-}
-
 size_t
 row_width(const struct field *f)
 {
 	size_t n = 0;
 
 	for (; f != NULL && f->name != NULL; f++)
-		if (row_has(f))
-			n++;
+		n++;
 	return n;
 }
 
@@ -187,8 +179,6 @@ row_bind_args(struct prepared *p, const char *token, const void *args)
 		bind_text(&p->binds[n++], token);
 	}
 	for (f = s->args; f != NULL && f->name != NULL; f++) {
-		if (!row_has(f))
-			continue;
 		if ((e = bind_arg(f, field_of(args, f), &p->binds[n],
 			 &p->args[n])) != NULL)
 			return err_wrap(e, "%s: %s", s->name, f->name);
@@ -354,8 +344,6 @@ row_take(const struct prepared *p, const struct field *row, struct arena *a,
 	unsigned column = 0;
 
 	for (f = row; f->name != NULL; f++) {
-		if (!row_has(f))
-			continue;
 		if ((e = take(p->st, column, f, &p->columns[column], a,
 			 field_at(item, f))) != NULL)
 			return err_wrap(e, "%s: %s", p->key->name, f->name);
@@ -371,10 +359,7 @@ row_bind(struct prepared *p, const struct field *row)
 	size_t n = 0;
 
 	(void)memset(p->binds, 0, row_width(row) * sizeof(*p->binds));
-	for (f = row; f->name != NULL; f++)
-		if (row_has(f)) {
-			bind_column(f, &p->binds[n], &p->columns[n]);
-			n++;
-		}
+	for (f = row; f->name != NULL; f++, n++)
+		bind_column(f, &p->binds[n], &p->columns[n]);
 	return mysql_stmt_bind_result(p->st, p->binds) == 0;
 }

@@ -343,14 +343,11 @@ function column(s, item)
 function find_results(s, text,    n, i, piece, found, branches)
 {
 	results = 0
-	if (text !~ /^BEGIN NOT ATOMIC /) {
-		if (sub(/^SELECT /, "", text) || sub(/.* RETURNING /, "", text))
-			result[++results] = columns(s, text)
-		return
-	}
-	sub(/^BEGIN NOT ATOMIC /, "", text)
 	branches = ""
-	n = split(text, pieces, / *; */)
+	if (sub(/^BEGIN NOT ATOMIC /, "", text))
+		n = split(text, pieces, / *; */)
+	else
+		pieces[n = 1] = text
 	for (i = 1; i <= n; i++) {
 		piece = pieces[i]
 		while (piece ~ /^(IF .* THEN |ELSE )/)
@@ -362,8 +359,10 @@ function find_results(s, text,    n, i, piece, found, branches)
 			}
 		if (piece == "END IF")
 			sub(/.$/, "", branches)
-		if (!sub(/^SELECT /, "", piece) ||
-		    (found = columns(s, piece)) == "")
+		if (!sub(/^SELECT /, "", piece) &&
+		    !sub(/^(INSERT|REPLACE|DELETE) .* RETURNING /, "", piece))
+			continue
+		if ((found = columns(s, piece)) == "")
 			continue
 		if (branches !~ /e/)
 			result[++results] = found

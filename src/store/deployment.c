@@ -107,12 +107,12 @@ const struct field deployment_fields[] = {
 		   "the deployment succeeded."),
 	A(env_role),
 	A(checkout),
-	D(queue_position, FIELD_DETAIL | FIELD_NULL | FIELD_NOROW,
+	D(queue_position, FIELD_DETAIL | FIELD_NULL,
 	    .doc = "Number of pending deployments of the project that come "
 		   "before it; null once it has started."),
-	D(waiting_for, FIELD_DETAIL | FIELD_NOROW, .shape = &waiting_shape,
+	D(waiting_for, FIELD_DETAIL, .shape = &waiting_shape,
 	    .doc = "Why it does not run yet; empty unless it is pending."),
-	D(steps, FIELD_DETAIL | FIELD_NOROW, .shape = &deployment_step_shape,
+	D(steps, FIELD_DETAIL, .shape = &deployment_step_shape,
 	    .doc = "Steps with their results."),
 	FIELD_END,
 };
@@ -160,91 +160,16 @@ const struct shape deployment_request_shape = {
 	.doc = "A deployment to create.",
 };
 
-static const struct field id_args[] = { A(id), FIELD_END };
-static const struct stmt by_id = {
-	.name = "deployment_by_id",
-	.sql =
-	    "SELECT " DEPLOYMENT_KEYS
-	    "d.commit_message, d.env_vars, d.env_vars_sent" DEPLOYMENT_COLUMNS
-	    " FROM deployment d WHERE d.id = ?",
-	.args = id_args,
-	.row = deployment_fields,
-	.rowsize = sizeof(struct deployment),
-};
-static const struct stmt steps_of_id = {
-	.name = "deployment_steps",
-	.sql =
-	    "SELECT position, name, status, may_fail, exit_code, `signal`, started_at,"
-	    " finished_at, log_offset, log_length FROM deployment_step"
-	    " WHERE deployment_id = ? ORDER BY position",
-	.args = id_args,
-	.row = deployment_step_fields,
-	.rowsize = sizeof(struct deployment_step),
-};
-
-/* While a deployment runs, its log ends with the last chunk. A subquery in the
- * statements above would cost every list a fifth of its time. */
 struct log_ids {
 	const char *ids; /* "[1,2]" */
 };
-static const struct field log_args[] = { FIELD(struct log_ids, ids, 0),
-	FIELD_END };
-static const struct field log_row[] = { A(id), A(log_size), FIELD_END };
-static const struct stmt log_sizes = {
-	.name = "deployment_log_sizes",
-	.sql = "SELECT wanted AS id, COALESCE((SELECT c.start + c.length"
-	       " FROM log_chunk c FORCE INDEX (PRIMARY)"
-	       " WHERE c.deployment_id = wanted"
-	       " ORDER BY c.start DESC LIMIT 1), 0) AS log_size"
-	       " FROM JSON_TABLE(?, '$[*]'"
-	       " COLUMNS (wanted BIGINT PATH '$')) t",
-	.args = log_args,
-	.row = log_row,
-	.rowsize = sizeof(struct deployment),
-};
-
 /* Arguments and results of small queries. */
 struct number {
 	int64_t n;
 	int64_t of;
 };
-#define N(m) FIELD(struct number, m, 0)
-static const struct field n_row[] = { N(n), FIELD_END };
-#define NUMBER_ROW .row = n_row, .rowsize = sizeof(struct number)
-static const struct field of_args[] = { N(of), FIELD_END };
 
-static const struct stmt unended = {
-	.name = "deployment_unended",
-	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM deployment"
-	       " WHERE project_id = ? AND status IN ('pending', 'running')"
-	       " LIMIT 1) t",
-	.args = of_args,
-	NUMBER_ROW,
-};
-static const struct field status_row[] = { A(status), FIELD_END };
-static const struct stmt lock = {
-	.name = "deployment_lock",
-	.sql = "SELECT status FROM deployment WHERE id = ? FOR UPDATE",
-	.args = id_args,
-	.row = status_row,
-	.rowsize = sizeof(struct deployment),
-};
-static const struct stmt cancel_ask = {
-	.name = "deployment_cancel_ask",
-	.sql = "UPDATE deployment SET cancel_at = NOW(3)"
-	       " WHERE id = ? AND status = 'running' AND cancel_at IS NULL",
-	.args = id_args,
-};
-
-static const struct stmt *const deployment_stmts[] = {
-	&by_id,
-	&steps_of_id,
-	&log_sizes,
-	&unended,
-	&lock,
-	&cancel_ask,
-	NULL,
-};
+#include "store/deployment.sql.h"
 
 /* Cancels the pending deployments of a deleted project. */
 static const struct err *
@@ -271,7 +196,7 @@ deployment_row(struct db *db, struct arena *a, int64_t id,
 {
 	const struct deployment args = { .id = id };
 
-	return db_row(db, a, &by_id, &args, out);
+	return db_row(db, a, &sql_deployment_by_id, &args, out);
 }
 
 const struct err *
@@ -292,7 +217,8 @@ deployment_logs_measure(struct db *db, struct arena *a, struct list *list)
 			    (long long)d[i].id);
 	buf_putc(&ids, ']');
 	args.ids = ids.data;
-	e = n == 0 ? NULL : db_rows(db, a, &log_sizes, &args, &sizes);
+	e = n == 0 ? NULL :
+		     db_rows(db, a, &sql_deployment_log_sizes, &args, &sizes);
 	buf_release(&ids);
 	if (e != NULL || n == 0)
 		return e;
@@ -316,7 +242,8 @@ deployment_by_id(struct db *db, struct arena *a, int64_t id,
 	if ((e = deployment_row(db, a, id, out)) != NULL ||
 	    (e = deployment_logs_measure(db, a, &one)) != NULL)
 		return e;
-	if ((e = db_rows(db, a, &steps_of_id, &args, &out->steps)) != NULL)
+	if ((e = db_rows(db, a, &sql_deployment_steps, &args, &out->steps)) !=
+	    NULL)
 		return e;
 	if (!str_eq(out->status, state_kinds[STATE_PENDING].name))
 		return NULL;
@@ -332,7 +259,7 @@ deployment_unended(struct db *db, struct arena *a, int64_t project_id,
 	struct number found;
 
 	*out = false;
-	if ((e = db_row(db, a, &unended, &args, &found)) == NULL)
+	if ((e = db_row(db, a, &sql_deployment_unended, &args, &found)) == NULL)
 		*out = found.n > 0;
 	return e;
 }
@@ -351,11 +278,11 @@ deployment_cancel(struct db *db, struct arena *a, int64_t id, bool *changed)
 	int64_t n;
 
 	*changed = false;
-	if ((e = db_row(db, a, &lock, &args, &found)) != NULL)
+	if ((e = db_row(db, a, &sql_deployment_lock, &args, &found)) != NULL)
 		return e;
 	canceled.from = state_find(found.status);
 	if (canceled.from == STATE_RUNNING) {
-		e = db_exec(db, &cancel_ask, &args, &done);
+		e = db_exec(db, &sql_deployment_cancel_ask, &args, &done);
 		*changed = done.affected > 0;
 		return e;
 	}

@@ -92,7 +92,26 @@ LEFT JOIN member reader FORCE INDEX (PRIMARY)
 				AND m.user_id = u.id
 				AND m.role <> 'viewer')))
 
+-- A guest who is no longer a member of the project gets no mail about it.
+-- @sees(user, project)
+(@user.role <> 'guest'
+	OR EXISTS (
+		SELECT 1
+		FROM member s
+		WHERE s.project_id = @project AND s.user_id = @user.id))
+
 -- --- deployments: the row `d` of deployment
+
+-- The columns of a row, without three that may be large, which a statement selects
+-- between these: commit_message, env_vars and env_vars_sent.
+-- @deployment_keys
+d.id, d.project_id, d.pipeline_id, d.environment_id, d.branch, d.tag, d.commit_hash
+
+-- @deployment_columns
+d.status, d.reason, d.detail, d.`trigger`, d.retry_of, d.created_by, d.approval,
+d.approval_by, d.approval_at, d.approval_comment, d.rollback_reason, d.runner,
+d.created_at, d.started_at, d.finished_at, d.log_size, d.warnings, d.env_role,
+d.checkout
 
 -- Nothing but the head of the deployment's branch may run.
 -- @claim_head_only

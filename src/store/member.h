@@ -18,13 +18,6 @@ struct member {
 
 extern const struct shape member_shape;
 
-/* SQL: whether the user `u` may deploy the project with that id. */
-#define MEMBER_DEPLOYS(project_id)                                             \
-	"(u.valid = 1 AND u.status = 'active'"                                 \
-	" AND (u.role NOT IN ('guest', 'viewer') OR EXISTS ("                  \
-	"SELECT 1 FROM member m WHERE m.project_id = " project_id              \
-	" AND m.user_id = u.id AND m.role <> 'viewer')))"
-
 /* Objects that lead to a project. */
 enum member_of {
 	MEMBER_PROJECT,

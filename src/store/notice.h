@@ -68,21 +68,12 @@ MUSTCHECK const struct err *notice_want(struct db *, int64_t deployment_id,
  * NOTICE_ANY is an SQL expression of that, for the id of a deployment. */
 MUSTCHECK const struct err *notice_want_of(struct db *, int64_t deployment_id,
     enum notice_event, bool has_notifiers);
-#define NOTICE_ANY(id)                                                         \
-	"EXISTS (SELECT 1 FROM deployment nd JOIN notifier n"                  \
-	" ON n.project_id IS NULL OR n.project_id = nd.project_id"             \
-	" WHERE nd.id = " id " AND n.valid = 1 AND n.active = 1)"
 /* Inside the transaction that sets the lock. */
 MUSTCHECK const struct err *notice_want_lock(struct db *,
     const struct deploy_lock *);
 /* A test message by that user. */
 MUSTCHECK const struct err *notice_want_test(struct db *, int64_t notifier_id,
     int64_t user_id);
-
-/* A guest who is no longer a member of the project gets no mail about it. */
-#define SEES(user, project)                                                    \
-	"(" user ".role <> 'guest' OR EXISTS (SELECT 1 FROM member s"          \
-	" WHERE s.project_id = " project " AND s.user_id = " user ".id))"
 
 /* Mails go to one server, all others to servers of their own. */
 /* Claims the mail that has waited longest for `seconds`; ERR_NOTFOUND,

@@ -23,218 +23,15 @@ struct number {
 	int64_t n;
 };
 
-#define A(m) FIELD(struct claim_args, m, 0)
-#define N(m) FIELD(struct notice, m, 0)
-#define NULLABLE(m) FIELD(struct notice, m, FIELD_NULL)
-
-static const struct field n_row[] = { FIELD(struct number, n, 0), FIELD_END };
-static const struct field id_args[] = { A(id), FIELD_END };
-
-/* While a notice of the same notifier is on its way, others wait. */
-#define FREE                                                                   \
-	"NOT EXISTS (SELECT 1 FROM notice h"                                   \
-	" WHERE h.notifier_id = m.notifier_id AND h.held_until > NOW(3))"
-#define WITH_NOTIFIER                                                          \
-	" FROM notice m LEFT JOIN notifier n ON n.id = m.notifier_id WHERE "
-#define IS_MAIL "(m.notifier_id = 0 OR COALESCE(n.kind = 'mail', 0))"
 struct candidate {
 	int64_t id;
 	int64_t notifier_id;
 	int64_t rank;
 };
-static const struct field candidate_row[] = {
-	FIELD(struct candidate, id, 0),
-	FIELD(struct candidate, notifier_id, 0),
-	FIELD(struct candidate, rank, 0),
-	FIELD_END,
-};
 /* What became of the last message of a notifier. */
 enum rank { RANK_DELIVERED, RANK_NEW, RANK_FAILED, RANK__MAX };
-#define RANK "IF(n.last_error IS NOT NULL, 2, n.last_delivered_at IS NULL)"
-/* One of each notifier: however many one has, the others come first. */
-/* clang-format off */
-#define CANDIDATES(of)							\
-	"SELECT MIN(m.id) AS id, m.notifier_id,"			\
-	" MAX(" RANK ") AS `rank`"					\
-	WITH_NOTIFIER "m.next_at <= NOW(3) AND " of " AND " FREE	\
-	" GROUP BY m.notifier_id ORDER BY `rank`, MIN(m.next_at), id"
-/* The first few of each rank: those that stand apart from the others by their
- * project, by their host, or by both and their time.  In each, they count from
- * both ends, so that a receiver is not behind thousands that are alike. */
-#define END_OF(what, order)						\
-	"ROW_NUMBER() OVER (PARTITION BY f.`rank`" what			\
-	" ORDER BY f.due" order ", f.id" order ")"
-#define NEAR_IN(what)							\
-	"LEAST(" END_OF(what, "") ", " END_OF(what, " DESC") ")"
-#define PLACE_BY(what)							\
-	"ROW_NUMBER() OVER (PARTITION BY d.`rank` ORDER BY " what	\
-	" d.in_project * d.in_host * d.in_time, d.id DESC)"
-#define SPREAD(of)							\
-	"SELECT s.id, s.notifier_id, s.`rank` FROM"			\
-	" (SELECT d.id, d.notifier_id, d.`rank`, LEAST("		\
-	PLACE_BY("d.in_project,") ", " PLACE_BY("d.in_host,") ", "	\
-	PLACE_BY("") ") AS place FROM"					\
-	" (SELECT f.id, f.notifier_id, f.`rank`, "			\
-	NEAR_IN(", f.project_id") " AS in_project, "			\
-	NEAR_IN(", f.host") " AS in_host, " NEAR_IN("") " AS in_time"	\
-	" FROM (SELECT MIN(m.id) AS id, m.notifier_id,"			\
-	" MAX(" RANK ") AS `rank`, MIN(m.next_at) AS due,"		\
-	" MAX(m.project_id) AS project_id,"				\
-	" MAX(CRC32(SUBSTRING_INDEX(n.target, '/', 3))) AS host"	\
-	WITH_NOTIFIER "m.next_at <= NOW(3) AND " of " AND " FREE	\
-	" GROUP BY m.notifier_id) f) d) s"				\
-	" WHERE s.`rank` < 2 OR s.place = 1"				\
-	" ORDER BY s.place, s.`rank`, s.id DESC"
-#define DUE(of)								\
-	"SELECT TIMESTAMPDIFF(MICROSECOND, NOW(3),"			\
-	" m.next_at) DIV 1000 AS n" WITH_NOTIFIER			\
-	"m.next_at IS NOT NULL AND " of " AND " FREE			\
-	" ORDER BY m.next_at LIMIT 1"
-/* clang-format on */
-static const struct stmt mails = {
-	.name = "notice_mails",
-	.sql = CANDIDATES(IS_MAIL) " LIMIT 4",
-	.row = candidate_row,
-	.rowsize = sizeof(struct candidate),
-};
-static const struct stmt others = {
-	.name = "notice_others",
-	.sql = CANDIDATES("NOT " IS_MAIL) " LIMIT 1024",
-	.row = candidate_row,
-	.rowsize = sizeof(struct candidate),
-};
-static const struct stmt spread = {
-	.name = "notice_spread",
-	.sql = SPREAD("NOT " IS_MAIL) " LIMIT 12",
-	.row = candidate_row,
-	.rowsize = sizeof(struct candidate),
-};
-static const struct stmt due_mail = {
-	.name = "notice_due_mail",
-	.sql = DUE(IS_MAIL),
-	.row = n_row,
-	.rowsize = sizeof(struct number),
-};
-static const struct stmt due_other = {
-	.name = "notice_due_other",
-	.sql = DUE("NOT " IS_MAIL),
-	.row = n_row,
-	.rowsize = sizeof(struct number),
-};
-static const struct field take_args[] = { A(seconds), A(seconds), A(id),
-	FIELD_END };
-static const struct stmt take = {
-	.name = "notice_take",
-	.sql = "UPDATE notice m SET attempts = attempts + 1,"
-	       " next_at = NOW(3) + INTERVAL ? SECOND,"
-	       " held_until = NOW(3) + INTERVAL ? SECOND"
-	       " WHERE id = ? AND next_at <= NOW(3) AND " FREE,
-	.args = take_args,
-};
 
-#define IDS "JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) j"
-static const struct field some_args[] = { A(ids), FIELD_END };
-static const struct field hold_row[] = {
-	FIELD(struct candidate, notifier_id, 0),
-	FIELD_END,
-};
-/* In the order of their ids, so that two senders do not wait for each other. */
-static const struct stmt hold_some = {
-	.name = "notice_hold_some",
-	.sql = "SELECT n.id AS notifier_id FROM notifier n WHERE n.id IN"
-	       " (SELECT j.id FROM " IDS ") ORDER BY n.id FOR UPDATE",
-	.args = some_args,
-	.row = hold_row,
-	.rowsize = sizeof(struct candidate),
-};
-static const struct stmt free_some = {
-	.name = "notice_free_some",
-	.sql = "SELECT m.id, m.notifier_id, " RANK " AS `rank` FROM " IDS
-	       " JOIN notice m ON m.id = j.id"
-	       " LEFT JOIN notifier n ON n.id = m.notifier_id"
-	       " WHERE m.next_at <= NOW(3) AND " FREE " ORDER BY `rank`, m.id",
-	.args = some_args,
-	.row = candidate_row,
-	.rowsize = sizeof(struct candidate),
-};
-static const struct field take_some_args[] = { A(ids), A(seconds), A(seconds),
-	FIELD_END };
-static const struct stmt take_some = {
-	.name = "notice_take_some",
-	.sql = "UPDATE " IDS " JOIN notice m ON m.id = j.id"
-	       " SET m.attempts = m.attempts + 1,"
-	       " m.next_at = NOW(3) + INTERVAL ? SECOND,"
-	       " m.held_until = NOW(3) + INTERVAL ? SECOND",
-	.args = take_some_args,
-};
-
-static const struct field notice_row[] = { N(id), N(message_id), N(notifier_id),
-	N(event), NULLABLE(text), N(attempts), N(age), N(created_at),
-	N(held_until), NULLABLE(kind), NULLABLE(target),
-	NULLABLE(notifier_project_id), NULLABLE(secret), NULLABLE(old_secret),
-	NULLABLE(last_error), NULLABLE(email), NULLABLE(project_id),
-	NULLABLE(project), NULLABLE(environment_id), NULLABLE(environment),
-	NULLABLE(environment_url), NULLABLE(deployment_id),
-	NULLABLE(pipeline_id), NULLABLE(pipeline), NULLABLE(branch),
-	NULLABLE(tag), NULLABLE(commit_hash), NULLABLE(commit_message),
-	NULLABLE(env_vars_sent), NULLABLE(status), NULLABLE(reason),
-	NULLABLE(detail), NULLABLE(warnings), NULLABLE(trigger), NULLABLE(user),
-	FIELD_END };
-/* A message that is late tells the state at the time of its event. */
-/* clang-format off */
-#define THEN_STATUS							\
-	"CASE m.event WHEN 'started' THEN 'running'"			\
-	" WHEN 'waiting_for_approval' THEN 'pending' ELSE d.status END"
-#define IF_ENDED(column)						\
-	"IF(m.event IN ('started', 'waiting_for_approval'), NULL, " column ")"
-/* clang-format on */
-static const struct stmt load = {
-	.name = "notice_load",
-	.sql =
-	    "SELECT m.id, m.message_id, m.notifier_id, m.event, m.text,"
-	    " m.attempts, TIMESTAMPDIFF(SECOND, m.created_at, NOW(3)) AS"
-	    " age, m.created_at, m.held_until,"
-	    " IF(m.notifier_id = 0, 'mail', n.kind) AS kind, n.target,"
-	    " n.project_id AS notifier_project_id,"
-	    " n.secret, IF(n.rotated_at > NOW(3) - INTERVAL 1 DAY,"
-	    " n.old_secret, NULL) AS old_secret, n.last_error, r.email,"
-	    " m.project_id, p.name AS project, m.environment_id,"
-	    " e.name AS environment, e.url AS environment_url,"
-	    " m.deployment_id, d.pipeline_id, l.name AS pipeline, d.branch,"
-	    " d.tag, d.commit_hash, d.commit_message, d.env_vars_sent, " THEN_STATUS
-	    " AS status, " IF_ENDED("d.reason") " AS reason, " IF_ENDED(
-		"d.detail") " AS detail, d.warnings, d.`trigger`,"
-			    " u.username AS user FROM notice m"
-			    " LEFT JOIN notifier n ON n.id = m.notifier_id"
-			    " AND n.valid = 1 AND n.active = 1"
-			    " LEFT JOIN deployment d ON d.id = m.deployment_id"
-			    " LEFT JOIN project p ON p.id = m.project_id"
-			    " LEFT JOIN environment e ON e.id = m.environment_id"
-			    " LEFT JOIN pipeline l ON l.id = d.pipeline_id"
-			    " LEFT JOIN user r ON m.notifier_id = 0 AND r.id = m.user_id"
-			    " AND r.valid = 1 AND r.status = 'active'"
-			    " AND " SEES("r",
-				"m.project_id") " LEFT JOIN user u"
-						" ON u.id = IF(d.id IS NULL, m.user_id, d.created_by)"
-						" WHERE m.id = ?",
-	.args = id_args,
-	.row = notice_row,
-	.rowsize = sizeof(struct notice),
-};
-
-static const struct stmt *const notice_claim_stmts[] = {
-	&mails,
-	&others,
-	&spread,
-	&due_mail,
-	&due_other,
-	&take,
-	&hold_some,
-	&free_some,
-	&take_some,
-	&load,
-	NULL,
-};
+#include "store/notice_claim.sql.h"
 
 const struct store notice_claim_store = {
 	.stmts = notice_claim_stmts,
@@ -257,7 +54,7 @@ take_body(struct db *db, void *context)
 
 	if ((e = notifier_hold(db, t->a, t->args.notifier_id)) != NULL)
 		return e;
-	return db_exec(db, &take, &t->args, &t->done);
+	return db_exec(db, &sql_notice_take, &t->args, &t->done);
 }
 
 const struct err *
@@ -273,7 +70,8 @@ notice_claim_mail(struct db *db, struct arena *a, int64_t seconds,
 
 	(void)memset(out, 0, sizeof(*out));
 	for (round = 0; round < ROUNDS; round++) {
-		if ((e = db_rows(db, a, &mails, NULL, &list)) != NULL)
+		if ((e = db_rows(db, a, &sql_notice_mails, NULL, &list)) !=
+		    NULL)
 			return e;
 		if (list.n == 0)
 			break;
@@ -343,15 +141,17 @@ some_body(struct db *db, void *context)
 
 	claims->n = 0;
 	args.ids = ids_of(t->a, t->chosen, t->n, true);
-	if ((e = db_rows(db, t->a, &hold_some, &args, &list)) != NULL)
+	if ((e = db_rows(db, t->a, &sql_notice_hold_some, &args, &list)) !=
+	    NULL)
 		return e;
 	args.ids = ids_of(t->a, t->chosen, t->n, false);
-	if ((e = db_rows(db, t->a, &free_some, &args, &list)) != NULL ||
+	if ((e = db_rows(db, t->a, &sql_notice_free_some, &args, &list)) !=
+		NULL ||
 	    list.n == 0)
 		return e;
 	found = list.items;
 	args.ids = ids_of(t->a, found, list.n, false);
-	if ((e = db_exec(db, &take_some, &args, NULL)) != NULL)
+	if ((e = db_exec(db, &sql_notice_take_some, &args, NULL)) != NULL)
 		return e;
 	for (i = 0; i < list.n && i < NOTICE_CLAIMS; i++)
 		claims->items[claims->n++] = (struct notice_claimed){
@@ -371,7 +171,7 @@ notice_claim_some(struct db *db, struct arena *a, struct notice_claims *claims)
 	int64_t rank;
 
 	claims->n = 0;
-	if ((e = db_rows(db, a, &others, NULL, &list)) != NULL)
+	if ((e = db_rows(db, a, &sql_notice_others, NULL, &list)) != NULL)
 		return e;
 	found = list.items;
 	for (rank = 0; rank < RANK__MAX; rank++, first = last) {
@@ -396,7 +196,7 @@ notice_claim_spread(struct db *db, struct arena *a,
 
 	claims->n = 0;
 	*is_due = false;
-	if ((e = db_rows(db, a, &spread, NULL, &list)) != NULL)
+	if ((e = db_rows(db, a, &sql_notice_spread, NULL, &list)) != NULL)
 		return e;
 	*is_due = list.n > 0;
 	some_choose(&t, list.items, list.n, claims->max);
@@ -408,7 +208,7 @@ notice_load(struct db *db, struct arena *a, int64_t id, struct notice *out)
 {
 	const struct claim_args args = { .id = id };
 
-	return db_row(db, a, &load, &args, out);
+	return db_row(db, a, &sql_notice_load, &args, out);
 }
 
 static const struct err *
@@ -432,17 +232,17 @@ due_read(struct db *db, const struct stmt *how, int64_t ms, int64_t max,
 const struct err *
 notice_due_mail(struct db *db, int64_t max, int64_t *out)
 {
-	return due_read(db, &due_mail, 0, max, out);
+	return due_read(db, &sql_notice_due_mail, 0, max, out);
 }
 
 const struct err *
 notice_due_other(struct db *db, int64_t max, int64_t *out)
 {
-	return due_read(db, &due_other, 0, max, out);
+	return due_read(db, &sql_notice_due_other, 0, max, out);
 }
 
 const struct err *
 notice_due_since(struct db *db, int64_t ms, int64_t max, int64_t *out)
 {
-	return due_read(db, &due_other, ms, max, out);
+	return due_read(db, &sql_notice_due_other, ms, max, out);
 }

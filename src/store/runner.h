@@ -38,10 +38,6 @@ extern const struct shape runner_shape;
 extern const struct shape runner_label_shape;
 extern const struct shape runner_count_shape;
 
-/* SQL: whether the runner `w` is online. It may miss one report. */
-#define RUNNER_ONLINE                                                          \
-	"(w.stopped = 0 AND w.seen_at > NOW(3) - INTERVAL 150 SECOND)"
-
 /* SQL: whether no runner is online that may run it. */
 
 /* Ordered by name. */

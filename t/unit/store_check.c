@@ -15,8 +15,7 @@ print(const struct stmt *s)
 
 	(void)printf("%s\t", s->name);
 	for (f = s->args; f != NULL && f->name != NULL; f++)
-		if ((f->flags & FIELD_NOROW) == 0 && f->type != F_LIST)
-			(void)printf("%s ", f->name);
+		(void)printf("%s ", f->name);
 	(void)printf("\t%s\n", s->sql);
 }
 
