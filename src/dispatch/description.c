@@ -196,6 +196,7 @@ description_write(const struct dispatch *d, const struct claim *c,
 		.head_only = c->head_only,
 		.on_branch = c->on_branch,
 		.checkout = word_index(job_checkouts, c->checkout),
+		.lfs = c->lfs,
 		.steps = job_steps_of(d->a, r, &c->steps),
 		.timeout = c->timeout_seconds.set ? c->timeout_seconds.n :
 						    r->pipeline_timeout,

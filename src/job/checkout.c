@@ -63,23 +63,6 @@ describe(struct fetch *f, struct checkout *out)
 	return NULL;
 }
 
-/* The commit is not shown under the name of the branch or tag.  A rollback
- * keeps the names of the deployment that it repeats: they had the commit then. */
-static void
-elsewhere_say(struct fetch *f, struct checkout *out)
-{
-	struct job *job = f->git.job;
-
-	if (job->spec.rollback_to != 0)
-		return;
-	job_log_say(&job->log,
-	    f->moved ? "==> commit %s is not on the %s" :
-		       "==> whether commit %s is on the %s is unknown",
-	    f->hash, fetch_title(f));
-	out->elsewhere = true;
-	job->spec.tag = NULL;
-}
-
 static bool
 is_shallow(void)
 {
@@ -87,6 +70,24 @@ is_shallow(void)
 
 	return fstatat(JOB_FD(WIRE_FD_WORKSPACE), SHALLOW, &st,
 		   AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Brings the files to the commit, and completes them. */
+static const struct err *
+files_bring(struct fetch *f)
+{
+	struct git *g = &f->git;
+	const struct err *e = NULL;
+
+	if (!is_unchanged(f)) {
+		f->touched = true;
+		e = files_checkout(g, f->hash, files_before(f));
+	}
+	if (e == NULL && (!f->touched || git_done(g)))
+		e = checkout_missing(f);
+	if (e == NULL && !git_done(g))
+		lfs_explain(f);
+	return e;
 }
 
 static const struct err *
@@ -98,7 +99,7 @@ attempt(struct fetch *f, struct checkout *out)
 
 	f->hash = NULL;
 	f->fault = NULL;
-	f->moved = f->elsewhere = false;
+	f->moved = f->elsewhere = f->lfs_away = false;
 	if ((e = fetch_known(f, g->job->spec.commit, &f->hash)) != NULL ||
 	    g->end.how != RUN_EXITED)
 		return e;
@@ -113,18 +114,12 @@ attempt(struct fetch *f, struct checkout *out)
 			return e;
 	}
 	at[2] = f->hash;
-	if (!is_unchanged(f)) {
-		f->touched = true;
-		if ((e = files_checkout(g, f->hash, files_before(f))) != NULL ||
-		    !git_done(g))
-			return e;
-	}
-	if ((e = checkout_missing(g, f->hash)) != NULL || !git_done(g))
+	if ((e = files_bring(f)) != NULL || !git_done(g) || f->fault != NULL)
 		return e;
 	out->branch = f->branch;
 	out->hash = f->hash;
 	if (f->elsewhere)
-		elsewhere_say(f, out);
+		fetch_elsewhere(f, out);
 	if (f->moved && is_shallow())
 		job_log_say(&g->job->log,
 		    "==> warning: the repository is a shallow clone: its "
@@ -206,7 +201,8 @@ is_away(const struct fetch *f)
 	const char *line = f->git.job->log.last;
 
 	if (f->fault != NULL)
-		return f->fault == spec->offline || f->fault == no_refs;
+		return f->lfs_away || f->fault == spec->offline ||
+		    f->fault == no_refs;
 	if (f->git.end.how != RUN_EXITED || git_done(&f->git))
 		return false;
 	return outage_is(line, is_known(f)) ||
@@ -392,6 +388,9 @@ attempts(struct fetch *f, struct checkout *out)
 	if (fchdir(workspace) == -1)
 		return err_errno("enter the workspace");
 	clone_state_read(f->a, job->spec.objects, &f->was);
+	/* by the index, content of Git LFS is what the commit has */
+	if ((f->was.flags & CLONE_LFS) != 0 && !f->git.has_lfs)
+		f->was.flags &= CLONE_OWN;
 	e = workspace_prepare(&f->git, &f->was, is_acceptable(f), &f->how);
 	if (e != NULL || !git_done(&f->git))
 		return e;
@@ -432,9 +431,10 @@ state_flags(struct fetch *f, bool done, bool anew)
 		str_eq(f->was.address, spec->repository)))
 		flags |= CLONE_OWN;
 	if (done)
-		flags |= CLONE_INDEX | CLONE_MESSAGE;
+		flags |= CLONE_INDEX | CLONE_MESSAGE |
+		    (f->git.has_lfs ? CLONE_LFS : 0);
 	else if (f->how == WORKSPACE_SAME && !f->touched)
-		flags |= f->was.flags & CLONE_INDEX;
+		flags |= f->was.flags & (CLONE_INDEX | CLONE_LFS);
 	if (done && spec->submodules == SUBMODULES_NONE)
 		flags |= spec->checkout == CHECKOUT_KEEP &&
 			files_before(f) == FILES_UNKNOWN ?
@@ -483,7 +483,8 @@ static bool
 is_possible(const struct job *job, const char **detail)
 {
 	*detail = rejection(&job->spec);
-	if (*detail == NULL && git_program(job->a, job->spec.path) == NULL)
+	if (*detail == NULL &&
+	    program_find(job->a, job->spec.path, "git") == NULL)
 		*detail = "git is not installed on the runner.";
 	return *detail == NULL;
 }

@@ -16,12 +16,14 @@ struct git {
 	const char *argv[GIT_ARGS];
 	size_t nargs;       /* number of arguments common to all commands */
 	unsigned flags;     /* enum run_flag */
+	bool has_lfs;       /* it fetches the files of Git LFS */
 	int input;          /* standard input of the next command, 0 = none */
 	struct run_end end; /* of the last command */
 };
 
-/* The first git in a PATH, in the arena; NULL if there is none. */
-const char *git_program(struct arena *, const char *path);
+/* The first program of that name in a PATH, in the arena; NULL if there is
+ * none. */
+const char *program_find(struct arena *, const char *path, const char *name);
 /* Writes the files that git needs into the home; closing removes them. */
 MUSTCHECK const struct err *git_open(struct job *, int64_t deadline,
     struct git *out);
@@ -50,7 +52,8 @@ MUSTCHECK const struct err *workspace_links_remove(struct git *g,
 MUSTCHECK const struct err *workspace_specials_remove(struct git *g);
 /* Removes everything except the entry of that name. */
 MUSTCHECK const struct err *workspace_empty(struct git *g, const char *keep);
-/* Removes temporary files that git left among its objects, or the clone. */
+/* Removes temporary files that git left among its objects and the objects of Git
+ * LFS, or the clone. */
 MUSTCHECK const struct err *workspace_rest_remove(struct git *g, bool clone);
 enum checkout_format { FORMAT_SHA1, FORMAT_SHA256 };
 /* How to rebuild a clone. */
@@ -60,6 +63,7 @@ struct rebuild {
 	enum checkout_format format;
 	bool has_index; /* the old index is to be used */
 	bool has_tags;  /* the old tags are */
+	bool has_lfs;   /* the old objects of Git LFS are */
 };
 /* Creates a new .git around the existing objects.  ERR_NOTFOUND if there are
  * none: then the clone is empty, in that format. */
@@ -94,6 +98,17 @@ enum files_before {
 /* Brings the files to a commit, and the submodules if they are wanted. */
 MUSTCHECK const struct err *files_checkout(struct git *g, const char *hash,
     enum files_before before);
+/* The last part of that: writes the files that differ from a commit. */
+MUSTCHECK const struct err *files_write(struct git *g, const char *hash);
+/* Settings and variables with which git fetches the files of Git LFS. */
+#define LFS_SETTINGS 4
+extern const char *const lfs_settings[LFS_SETTINGS];
+#define LFS_ENVIRONMENT 2
+void lfs_environment(const struct job *, const char *out[LFS_ENVIRONMENT]);
+/* Removes what git-lfs left in the home. */
+void lfs_close(void);
+/* How git-lfs begins the line that says why it did not fetch a file. */
+#define LFS_FAILURE "Error downloading object: "
 /* A list of the newest commits of a ref. */
 struct git_log {
 	const char *ref;

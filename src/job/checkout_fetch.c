@@ -35,7 +35,8 @@ fetch_ref(const struct fetch *f)
 	    arena_printf(f->a, "refs/heads/%s", f->branch);
 }
 
-const char *
+/* It in words: "branch main", "tag v1". */
+static const char *
 fetch_title(const struct fetch *f)
 {
 	if (f->tag != NULL)
@@ -407,4 +408,19 @@ fetch_known(struct fetch *f, const char *commit, const char **out)
 	if (!git_done(&f->git))
 		*out = NULL;
 	return e;
+}
+
+void
+fetch_elsewhere(struct fetch *f, struct checkout *out)
+{
+	struct job *job = f->git.job;
+
+	if (job->spec.rollback_to != 0)
+		return;
+	job_log_say(&job->log,
+	    f->moved ? "==> commit %s is not on the %s" :
+		       "==> whether commit %s is on the %s is unknown",
+	    f->hash, fetch_title(f));
+	out->elsewhere = true;
+	job->spec.tag = NULL;
 }

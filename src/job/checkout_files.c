@@ -98,19 +98,26 @@ submodules(struct git *g)
 	return git_run_lent(g, args);
 }
 
+const struct err *
+files_write(struct git *g, const char *hash)
+{
+	const char *const args[] = { "checkout", "--quiet", "--detach",
+		"--force", "--no-recurse-submodules", hash, "--", NULL };
+
+	return git_run(g, NULL, args);
+}
+
 /* First removes files that do not belong there, then writes those that differ.
  * Unchanged files keep their times. */
 const struct err *
 files_checkout(struct git *g, const char *hash, enum files_before before)
 {
-	const char *const checkout[] = { "checkout", "--quiet", "--detach",
-		"--force", "--no-recurse-submodules", hash, "--", NULL };
 	const struct err *e;
 
 	if (before != FILES_COMMITTED &&
 	    ((e = prepare(g, hash, before)) != NULL || !git_done(g)))
 		return e;
-	if ((e = git_run(g, NULL, checkout)) != NULL || !git_done(g))
+	if ((e = files_write(g, hash)) != NULL || !git_done(g))
 		return e;
 	/* only now the commit's .gitignore files are in place */
 	if (keeps(g) && before == FILES_UNKNOWN &&

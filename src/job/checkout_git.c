@@ -119,7 +119,8 @@ environment(const struct job *job, const char *home, const char *self,
     int credential)
 {
 	struct arena *a = job->a;
-	const char **env = arena_alloc(a, GIT_ENVIRONMENT + 12, sizeof(*env));
+	const char **env = arena_alloc(a,
+	    GIT_ENVIRONMENT + LFS_ENVIRONMENT + 12, sizeof(*env));
 	size_t n = 0, i;
 
 	env[n++] = arena_printf(a, "PATH=%s", job->spec.path);
@@ -127,7 +128,6 @@ environment(const struct job *job, const char *home, const char *self,
 	env[n++] = self == NULL ?
 	    "GIT_CONFIG_GLOBAL=/dev/null" :
 	    arena_printf(a, "GIT_CONFIG_GLOBAL=%s/" CONFIG_FILE, home);
-	env[n++] = "GIT_LFS_SKIP_SMUDGE=1";
 	env[n++] = arena_printf(a, "GIT_CEILING_DIRECTORIES=%s/..",
 	    job->place.workspace);
 	if (credential != -1) {
@@ -136,19 +136,21 @@ environment(const struct job *job, const char *home, const char *self,
 	} else {
 		env[n++] = "GIT_ASKPASS=/bin/false";
 	}
+	lfs_environment(job, env + n);
+	n += LFS_ENVIRONMENT;
 	for (i = 0; i < GIT_ENVIRONMENT; i++)
 		env[n++] = git_environment[i];
 	return env;
 }
 
 const char *
-git_program(struct arena *a, const char *path)
+program_find(struct arena *a, const char *path, const char *name)
 {
 	char *folders = arena_strdup(a, path), *folder;
 	const char *file;
 
 	while ((folder = strsep(&folders, ":")) != NULL) {
-		file = arena_printf(a, "%s/git", folder);
+		file = arena_printf(a, "%s/%s", folder, name);
 		if (folder[0] == '/' &&
 		    faccessat(AT_FDCWD, file, X_OK, AT_EACCESS) == 0)
 			return file;
@@ -175,7 +177,7 @@ arguments(struct git *g)
 	};
 	size_t i;
 
-	g->argv[g->nargs] = git_program(g->job->a, spec->path);
+	g->argv[g->nargs] = program_find(g->job->a, spec->path, "git");
 	if (g->argv[g->nargs++] == NULL)
 		return err_new(ERR_CONFIG, "git not found in %s", spec->path);
 	for (i = 0; i < GIT_SETTINGS; i++)
@@ -192,6 +194,8 @@ arguments(struct git *g)
 	}
 	/* the shell that git starts ssh(1) with expands HOME */
 	set(g, git_ssh_setting(g->job->a, &ssh, "$HOME/"));
+	g->has_lfs = spec->lfs &&
+	    program_find(g->job->a, spec->path, "git-lfs") != NULL;
 	return NULL;
 }
 
@@ -226,6 +230,7 @@ git_open(struct job *job, int64_t deadline, struct git *out)
 {
 	const struct err *e;
 	const char *self;
+	size_t i;
 
 	(void)memset(out, 0, sizeof(*out));
 	out->job = job;
@@ -241,18 +246,26 @@ git_open(struct job *job, int64_t deadline, struct git *out)
 	if ((e = self_find(job, &self)) != NULL)
 		return e;
 	out->env = environment(job, job->place.home, self, out->credential);
-	return arguments(out);
+	if ((e = arguments(out)) != NULL || !out->has_lfs)
+		return e;
+	for (i = 0; i < LFS_SETTINGS; i++)
+		set(out, lfs_settings[i]);
+	return NULL;
 }
 
 const struct err *
 git_open_bare(struct job *job, int64_t deadline, struct git *out)
 {
+	const struct err *e;
+
 	(void)memset(out, 0, sizeof(*out));
 	out->job = job;
 	out->deadline = deadline;
 	out->credential = -1;
 	out->env = environment(job, "/", NULL, -1);
-	return arguments(out);
+	if ((e = arguments(out)) == NULL && out->has_lfs)
+		set(out, "filter.lfs.clean=git-lfs clean -- %f");
+	return e;
 }
 
 void
@@ -263,6 +276,8 @@ git_close(struct git *g)
 	for (i = 0; i < MATERIALS; i++)
 		(void)unlinkat(JOB_FD(WIRE_FD_HOME), materials[i].name, 0);
 	(void)unlinkat(JOB_FD(WIRE_FD_HOME), CONFIG_FILE, 0);
+	if (g->has_lfs)
+		lfs_close();
 	if (g->credential != -1)
 		(void)close(g->credential);
 	g->credential = -1;
@@ -358,19 +373,20 @@ is_listed(const struct address *asked, char *list)
 	return false;
 }
 
-/* Whether git's question is about that origin: "Password for 'ORIGIN': ",
- * possibly with "user@" before the host, and about one of the addresses in
+/* Whether the question of git or git-lfs is about that origin: "Password for
+ * 'ORIGIN': " or "Password for "ORIGIN"", possibly with "user@" before the
+ * host, and about one of the addresses in
  * `only`; NULL = any. */
 static bool
 is_asked_for(const char *question, const char *origin, char *only)
 {
-	const char *url = strchr(question, '\''), *end;
+	const char *url = strpbrk(question, "'\""), *end;
 	struct address asked, own;
 	char text[ANSWER_MAX];
 	size_t len;
 
-	if (url++ == NULL || (end = strrchr(question, '\'')) == NULL ||
-	    end < url || (len = (size_t)(end - url)) >= sizeof(text))
+	if (url == NULL || (end = strrchr(question, *url)) == NULL ||
+	    end < ++url || (len = (size_t)(end - url)) >= sizeof(text))
 		return false;
 	(void)memcpy(text, url, len);
 	text[len] = '\0';

@@ -20,6 +20,7 @@ struct fetch {
 	const char *no_room; /* how the disk failed it; NULL = it did not */
 	bool is_gone;        /* the branch or tag, as the fault says */
 	bool superseded;     /* the reason for the failure */
+	bool lfs_away;       /* the fault is that of the server, and may pass */
 	bool tags_apart;     /* tags must not be fetched with the branch */
 	bool tags_few;       /* they were */
 	char *tags_old;      /* git's packed-refs from before; NULL = none */
@@ -35,8 +36,6 @@ struct fetch {
 /* The full name of the branch or tag at the repository; "HEAD" if there is
  * none. */
 const char *fetch_ref(const struct fetch *);
-/* It in words: "branch main", "tag v1". */
-const char *fetch_title(const struct fetch *);
 /* Four to 64 hexadecimal digits. */
 bool commit_is_hash(const char *text);
 /* The commit that CHECKOUT_REF names, read without git, in the arena; NULL if
@@ -57,6 +56,10 @@ MUSTCHECK const struct err *fetch_compare(struct fetch *);
 /* Fetches the commit of the deployment and sets `hash` and `branch`.  If `hash`
  * is NULL afterwards, `fault` or the end of the last command says why. */
 MUSTCHECK const struct err *fetch_all(struct fetch *);
+/* Reports that the branch or tag lacks the commit: it is not shown under that name.
+ * A rollback keeps the names of the deployment that it repeats: they had the commit
+ * then. */
+void fetch_elsewhere(struct fetch *, struct checkout *out);
 /* Whether the clone has so few tags that they are fetched with the branch. */
 bool tags_are_few(struct fetch *);
 /* Afterwards: stores them as one file. */
@@ -68,8 +71,17 @@ MUSTCHECK const struct err *tags_list(struct fetch *);
 /* Gives back what a checkout has taken that did not fit, so that others find
  * room.  Whether that succeeds changes nothing. */
 void room_make(struct fetch *);
-/* Names in the log the submodules and files of Git LFS that the workspace
- * lacks. */
-MUSTCHECK const struct err *checkout_missing(struct git *, const char *hash);
+/* Completes the files of Git LFS, or sets `fault`; names in the log the submodules
+ * and files that the workspace still lacks. */
+MUSTCHECK const struct err *checkout_missing(struct fetch *);
+/* Whether the file below a directory is a pointer of Git LFS. */
+bool missing_is_pointer(int dir, const char *path);
+/* Writes the files of Git LFS anew that are pointers, or sets `fault`; `out` says
+ * whether there were any. */
+MUSTCHECK const struct err *lfs_complete(struct fetch *, bool *out);
+/* Sets `fault` and `lfs_away` if git-lfs said why git failed. */
+void lfs_explain(struct fetch *);
+/* The fault if git-lfs is not installed. */
+extern const char lfs_absent[];
 
 #endif

@@ -20,8 +20,10 @@
 #include "core/str.h"
 #include "job/checkout_inner.h"
 
-#define INDEX ".git/index"
-#define NAMES 10 /* of each kind in the log */
+#define GIT ".git"
+#define GIT_DIR "gitdir: " /* in a submodule, .git is a file with this line */
+#define DEPTH 20           /* of submodules in submodules */
+#define NAMES 10           /* of each kind in the log */
 #define OUTPUT_MAX ((size_t)1 << 20)
 #define HEAD_LEN ((size_t)12)
 #define STAT_LEN ((size_t)40) /* of an entry, before its hash */
@@ -35,6 +37,34 @@
 #define POINTER_OLD "version https://hawser.github.com/spec/v1\n"
 #define POINTER_MIN 100
 #define POINTER_MAX 1024
+
+enum kind { KIND_LINKS, KIND_FILES, KIND_DEEP, KIND__MAX };
+
+/* What is missing, of one kind. */
+struct missing {
+	unsigned n;
+	struct buf names; /* the first NAMES */
+};
+
+/* The workspace or a submodule. */
+struct place {
+	struct arena *a;
+	int dir;
+	const char
+	    *prefix; /* of its paths, "" or one with a slash at its end */
+	unsigned depth;
+	size_t hash_len;         /* of git's objects */
+	struct missing *missing; /* by kind */
+};
+
+static const char *const titles[KIND__MAX] = {
+	[KIND_LINKS] = "submodules are not fetched, their directories are "
+		       "empty",
+	[KIND_FILES] = "files of Git LFS are not fetched, in their place are "
+		       "pointers",
+	[KIND_DEEP] = "files of Git LFS in submodules are not fetched, in "
+		      "their place are pointers",
+};
 
 struct index {
 	const unsigned char *at;
@@ -112,18 +142,14 @@ entry_read(struct index *x)
 	return true;
 }
 
-/* Whether the file is a pointer in place of content. */
-static bool
-is_pointer(const struct index *x)
+bool
+missing_is_pointer(int dir, const char *path)
 {
 	char text[sizeof(POINTER)] = "";
 	ssize_t got;
 	int fd;
 
-	if ((x->mode & S_IFMT) != S_IFREG || x->size < POINTER_MIN ||
-	    x->size >= POINTER_MAX)
-		return false;
-	fd = openat(JOB_FD(WIRE_FD_WORKSPACE), x->path,
+	fd = openat(dir, path,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1)
 		return false;
@@ -133,81 +159,111 @@ is_pointer(const struct index *x)
 	    (str_starts(text, POINTER) || str_starts(text, POINTER_OLD));
 }
 
-/* A submodule that is not there is an empty directory. */
+/* Whether the file is a pointer in place of content. */
 static bool
-is_empty_link(const struct index *x)
+is_pointer(const struct place *place, const struct index *x)
 {
-	char git[PATH_MAX + 8];
-	struct stat st;
-
-	if (x->mode != GITLINK)
-		return false;
-	(void)snprintf(git, sizeof(git), "%s/.git", x->path);
-	return fstatat(JOB_FD(WIRE_FD_WORKSPACE), git, &st,
-		   AT_SYMLINK_NOFOLLOW) == -1;
+	return (x->mode & S_IFMT) == S_IFREG && x->size >= POINTER_MIN &&
+	    x->size < POINTER_MAX && missing_is_pointer(place->dir, x->path);
 }
 
-/* What is missing, of one kind. */
-struct missing {
-	const char *title; /* of several */
-	unsigned n;
-	struct buf names; /* the first NAMES */
-};
-
 static void
-missing_add(struct missing *m, const char *path)
+missing_add(struct missing *m, const char *prefix, const char *path)
 {
-	const char *c;
+	const char *const parts[] = { prefix, path }, *c;
+	size_t i;
 
 	if (m->n++ >= NAMES)
 		return;
 	buf_puts(&m->names, m->n == 1 ? "" : ", ");
-	for (c = path; *c != '\0'; c++)
-		buf_putc(&m->names,
-		    (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+	for (i = 0; i < 2; i++)
+		for (c = parts[i]; *c != '\0'; c++)
+			buf_putc(&m->names,
+			    (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
 }
 
-static void
-missing_write(struct missing *m, struct buf *out)
-{
-	if (m->n > 0)
-		buf_printf(out, "%s (%u): %s%s\n", m->title, m->n,
-		    m->names.data, m->n > NAMES ? ", ..." : "");
-	buf_release(&m->names);
-}
+static const struct err *index_find(const struct place *);
 
-static void
-index_read(struct index *x, unsigned n, struct buf *out)
+/* The path of the index below that directory, which a link or a file can name;
+ * false if a submodule is not there: then it is an empty directory. */
+static bool
+index_path(int dir, char out[PATH_MAX])
 {
-	struct missing links = { .title = "submodules are not fetched, their "
-					  "directories are empty" };
-	struct missing files = { .title = "files of Git LFS are not fetched, "
-					  "in their place are pointers" };
-
-	buf_init(&links.names, OUTPUT_MAX);
-	buf_init(&files.names, OUTPUT_MAX);
-	while (n-- > 0 && entry_read(x)) {
-		if (is_empty_link(x))
-			missing_add(&links, x->path);
-		else if (is_pointer(x))
-			missing_add(&files, x->path);
-	}
-	missing_write(&links, out);
-	missing_write(&files, out);
-}
-
-/* Writes lines for the log to standard output. */
-static const struct err *
-missing_find(void *arg)
-{
-	const struct err *e = NULL;
-	struct index x = { .hash_len = *(const size_t *)arg };
-	const unsigned char *map;
+	char line[PATH_MAX / 2] = "";
 	struct stat st;
-	struct buf out;
+	ssize_t got;
 	int fd;
 
-	fd = openat(JOB_FD(WIRE_FD_WORKSPACE), INDEX,
+	if (fstatat(dir, GIT, &st, AT_SYMLINK_NOFOLLOW) == -1)
+		return false;
+	(void)snprintf(out, PATH_MAX, "%s/index", GIT);
+	if (!S_ISREG(st.st_mode))
+		return true;
+	fd = openat(dir, GIT,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd == -1)
+		return true;
+	got = read(fd, line, sizeof(line) - 1);
+	(void)close(fd);
+	line[strcspn(line, "\n")] = '\0';
+	if (got > 0 && str_starts(line, GIT_DIR))
+		(void)snprintf(out, PATH_MAX, "%s/index",
+		    line + strlen(GIT_DIR));
+	return true;
+}
+
+/* Looks into a submodule. */
+static const struct err *
+link_look(const struct place *in, const char *path)
+{
+	struct place place = *in;
+	const struct err *e = NULL;
+	char index[PATH_MAX];
+
+	place.dir = openat(in->dir, path,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (place.dir == -1 || !index_path(place.dir, index)) {
+		missing_add(&in->missing[KIND_LINKS], in->prefix, path);
+		goto out;
+	}
+	place.prefix = arena_printf(in->a, "%s%s/", in->prefix, path);
+	if (place.depth++ < DEPTH)
+		e = index_find(&place);
+out:
+	if (place.dir != -1)
+		(void)close(place.dir);
+	return e;
+}
+
+static const struct err *
+index_read(const struct place *place, struct index *x, unsigned n)
+{
+	const enum kind files = place->depth == 0 ? KIND_FILES : KIND_DEEP;
+	const struct err *e = NULL;
+
+	while (e == NULL && n-- > 0 && entry_read(x)) {
+		if (x->mode == GITLINK)
+			e = link_look(place, x->path);
+		else if (is_pointer(place, x))
+			missing_add(&place->missing[files], place->prefix,
+			    x->path);
+	}
+	return e;
+}
+
+static const struct err *
+index_find(const struct place *place)
+{
+	struct index x = { .hash_len = place->hash_len };
+	const struct err *e = NULL;
+	const unsigned char *map;
+	char path[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if (!index_path(place->dir, path))
+		return NULL;
+	fd = openat(place->dir, path,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1)
 		return NULL;
@@ -217,38 +273,74 @@ missing_find(void *arg)
 		return NULL;
 	}
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED) {
-		e = err_errno("map the index");
-		(void)close(fd);
-		return e;
-	}
 	(void)close(fd);
+	if (map == MAP_FAILED)
+		return err_errno("map the index");
 	x.at = map + HEAD_LEN;
 	x.end = map + st.st_size;
 	x.version = number_read(map + 4);
-	buf_init(&out, OUTPUT_MAX);
 	if (memcmp(map, "DIRC", 4) == 0 && x.version >= 2 && x.version <= 4)
-		index_read(&x, number_read(map + 8), &out);
-	if (out.len > 0)
+		e = index_read(place, &x, number_read(map + 8));
+	(void)munmap((void *)(uintptr_t)map, (size_t)st.st_size);
+	return e;
+}
+
+/* Writes a line to standard output for each kind. */
+static const struct err *
+missing_find(void *arg)
+{
+	struct missing missing[KIND__MAX] = { { 0 } }, *m;
+	const struct fetch *f = arg;
+	const struct place place = { .a = f->a,
+		.dir = JOB_FD(WIRE_FD_WORKSPACE),
+		.prefix = "",
+		.hash_len = strlen(f->hash) / 2,
+		.missing = missing };
+	const struct err *e;
+	struct buf out;
+	size_t i;
+
+	buf_init(&out, OUTPUT_MAX);
+	for (i = 0; i < KIND__MAX; i++)
+		buf_init(&missing[i].names, OUTPUT_MAX);
+	e = index_find(&place);
+	for (i = 0; i < KIND__MAX; i++) {
+		m = &missing[i];
+		if (m->n > 0)
+			buf_printf(&out, "%s (%u): %s%s\n", titles[i], m->n,
+			    m->names.data, m->n > NAMES ? ", ..." : "");
+		buf_release(&m->names);
+	}
+	if (e == NULL && out.len > 0)
 		e = file_store(STDOUT_FILENO, out.data, out.len);
 	buf_release(&out);
 	return e;
 }
 
 const struct err *
-checkout_missing(struct git *g, const char *hash)
+checkout_missing(struct fetch *f)
 {
+	const bool wants = f->git.job->spec.lfs;
 	const struct err *e;
+	bool again = false;
 	const char *text;
 	char *rest, *line;
-	size_t hash_len = strlen(hash) / 2;
 
-	if ((e = git_call(g, missing_find, &hash_len, &text)) != NULL ||
-	    !git_done(g))
-		return e;
-	rest = arena_strdup(g->job->a, text);
+	do {
+		if ((e = git_call(&f->git, missing_find, f, &text)) != NULL ||
+		    !git_done(&f->git))
+			return e;
+		again = !again && wants && strstr(text, titles[KIND_FILES]);
+		if (again &&
+		    ((e = lfs_complete(f, &again)) != NULL ||
+			!git_done(&f->git)))
+			return e;
+	} while (again);
+	if (wants && !f->git.has_lfs && strstr(text, titles[KIND_DEEP]))
+		f->fault = lfs_absent;
+	rest = arena_strdup(f->a, text);
 	while ((line = strsep(&rest, "\n")) != NULL)
 		if (line[0] != '\0')
-			job_log_say(&g->job->log, "==> warning: %s", line);
+			job_log_say(&f->git.job->log, "==> warning: %s", line);
 	return NULL;
 }

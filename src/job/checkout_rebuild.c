@@ -20,6 +20,8 @@
 #define TIP ".git/refs/slipway/tip"
 #define INDEX "/index"
 #define TAGS "/packed-refs"
+#define LFS "/lfs"
+#define LFS_OBJECTS LFS "/objects"
 #define HASH_SIZE 128
 #define CONFIG_MAX 16384
 
@@ -139,7 +141,8 @@ objects_clean(int at)
 	return NULL;
 }
 
-/* Moves the old index and tags into place, if they are to be used. */
+/* Moves the old index, tags and objects of Git LFS into place, if they are to be
+ * used. */
 static const struct err *
 old_move(int at, const struct rebuild *r)
 {
@@ -148,6 +151,11 @@ old_move(int at, const struct rebuild *r)
 	if (r->has_index && renameat(at, OLD INDEX, at, ".git" INDEX) == -1 &&
 	    errno != ENOENT)
 		return err_errno("move the index");
+	if (!r->has_lfs)
+		return NULL;
+	if (mkdirat(at, ".git" LFS, 0700) == -1 ||
+	    renameat(at, OLD LFS_OBJECTS, at, ".git" LFS_OBJECTS) == -1)
+		return err_errno("move the objects of Git LFS");
 	return NULL;
 }
 

@@ -45,6 +45,8 @@ struct job_place {
 	int64_t processes;
 };
 
+#define JOB_LINE 1024
+
 struct job_log {
 	struct mask *mask;
 	struct userinfo urls;
@@ -57,16 +59,16 @@ struct job_log {
 	int64_t held_at; /* when the mask began to hold something back, 0 =
 			  * nothing is held */
 	bool full;
-	int lost;          /* errno of a failed write, 0 = none */
-	bool at_line;      /* the last byte of the input was a newline */
-	bool file_at_line; /* the last byte in the file was one */
-	char last[256];    /* the most informative line, masked */
+	int lost;            /* errno of a failed write, 0 = none */
+	bool at_line;        /* the last byte of the input was a newline */
+	bool file_at_line;   /* the last byte in the file was one */
+	char last[JOB_LINE]; /* the most informative line, masked */
 	/* the URL of a submodule that git could not clone; "?" = it could not
 	 * fetch one */
-	char clone_of[256];
-	int disk;       /* errno of the disk that git named, 0 = none */
-	bool settled;   /* later lines add nothing */
-	char line[256]; /* the current, incomplete line */
+	char clone_of[JOB_LINE];
+	int disk;            /* errno of the disk that git named, 0 = none */
+	bool settled;        /* later lines add nothing */
+	char line[JOB_LINE]; /* the current, incomplete line */
 	size_t line_len;
 };
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/str.h"
-#include "job/job.h"
+#include "job/checkout.h"
 #include "job/outage.h"
 
 #define OUT_MAX ((size_t)16 << 20)
@@ -72,12 +72,15 @@ has_words(const char *line)
 }
 
 /* How informative a line of git's output is about a failure.  Servers begin their
- * own reason in capitals, and more lines can follow it. */
+ * own reason in capitals, and more lines can follow it.  git-lfs summarizes what
+ * failed. */
 static int
 rank(const char *line)
 {
 	const char *text = line;
 
+	if (str_starts(line, LFS_FAILURE))
+		return 4;
 	if (str_starts(text, "remote: "))
 		text += strlen("remote: ");
 	if (str_starts(line, "error: RPC failed") ||
@@ -129,10 +132,11 @@ line_end(struct job_log *log)
 	clone_of_note(log, line);
 	if (log->disk == 0 && log->hides_users)
 		log->disk = outage_of_disk(line);
-	if (len == 0 || log->settled || (is < 0 && log->last[0] != '\0') ||
-	    is < rank(log->last) || (is == 2 && rank(log->last) == 2))
+	if (len == 0 || (log->settled && is < 4) ||
+	    (is < 0 && log->last[0] != '\0') || is < rank(log->last) ||
+	    (is == 2 && rank(log->last) == 2))
 		return;
-	log->settled = is == 3;
+	log->settled = is >= 3;
 	if (log->last[0] == '\0' ||
 	    strcmp(line, "fatal: Could not read from remote repository.") != 0)
 		(void)memcpy(log->last, line, len + 1);

@@ -39,6 +39,15 @@ static const char *const outages[] = {
 	"early EOF",
 	"unexpected disconnect",
 	"remote end hung up unexpectedly",
+	/* of git-lfs, which is written in Go */
+	"connection refused",
+	"connection reset by peer",
+	"no route to host",
+	"network is unreachable",
+	"i/o timeout",
+	"TLS handshake timeout",
+	"from HTTP 5",
+	"from HTTP 429",
 	NULL,
 };
 
@@ -47,6 +56,7 @@ static const char *const doubtful[] = {
 	"Could not resolve host",
 	"Could not resolve proxy",
 	"Name or service not known",
+	"no such host",
 	"returned error: 30",
 	"unable to update url base from redirection",
 	"not valid: is this a git repository?",
@@ -64,6 +74,7 @@ static const char *const denials[] = {
 	"returned error: 403",
 	"returned error: 404",
 	"' not found",
+	"Git credentials for",
 	NULL,
 };
 

@@ -17,6 +17,7 @@
 #define OBJECTS "./.git/objects"
 #define INDEX "./.git/index"
 #define TAGS "./.git/packed-refs"
+#define LFS "./.git/lfs/objects"
 #define MESSAGE_MAX ((size_t)4096)
 #define STATE_MAX ((size_t)16 << 10)
 #define SETTLE_TICK 50 /* milliseconds; a tick of the clock is at most 10 */
@@ -120,6 +121,8 @@ entry_look(const char *path, const struct stat *st, int type, struct FTW *ftw)
 		out->doubtful = true;
 	if (at > out->objects && is_below(path, OBJECTS))
 		out->objects = at;
+	if (at > out->lfs && is_below(path, LFS))
+		out->lfs = at;
 	if (S_ISREG(st->st_mode) && strcmp(path, INDEX) == 0)
 		out->index = at;
 	if (S_ISREG(st->st_mode) && strcmp(path, TAGS) == 0)
@@ -136,7 +139,8 @@ seen_take(const struct seen *since, int64_t deadline, struct seen *out)
 	*out = (struct seen){ .objects = -1,
 		.latest = -1,
 		.index = -1,
-		.tags = -1 };
+		.tags = -1,
+		.lfs = -1 };
 	(void)memset(&look, 0, sizeof(look));
 	look.out = out;
 	look.since = since;
@@ -192,6 +196,7 @@ static const size_t numbers[] = {
 	offsetof(struct seen, top),
 	offsetof(struct seen, git),
 	offsetof(struct seen, tags),
+	offsetof(struct seen, lfs),
 };
 #define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 
@@ -216,9 +221,9 @@ seen_read(const char *line, struct seen *out)
 	for (i = 0; i < NUMBERS; i++) {
 		/* a state of before this number */
 		if (*line == '\0' &&
-		    numbers[i] == offsetof(struct seen, tags)) {
-			out->tags = -1;
-			break;
+		    numbers[i] >= offsetof(struct seen, tags)) {
+			*(int64_t *)(void *)((char *)out + numbers[i]) = -1;
+			continue;
 		}
 		len = strcspn(line, " ");
 		if (len >= sizeof(word))

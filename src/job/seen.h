@@ -26,6 +26,7 @@ struct seen {
 	int64_t top;   /* number of entries at the top level */
 	int64_t git;   /* 1 = one of these is .git */
 	int64_t tags;  /* of git's packed-refs, -1 = there is none */
+	int64_t lfs;   /* the latest among objects of Git LFS, -1 = none */
 	bool doubtful; /* the last change of a file was after an earlier look,
 			* but in the same second */
 };
@@ -51,6 +52,7 @@ enum clone_flag {
 	CLONE_INDEX = 1 << 2,   /* git's index describes the commit */
 	CLONE_OWN = 1 << 3,     /* all objects came from the address */
 	CLONE_MESSAGE = 1 << 4, /* the message is known */
+	CLONE_LFS = 1 << 5,     /* files of Git LFS may have their content */
 };
 
 /* The report of a job about its clone when the checkout has ended, for the next

@@ -20,6 +20,7 @@
 #include "job/checkout.h"
 
 #define OBJECTS ".git/objects"
+#define LFS ".git/lfs"
 #define OUTPUT_MAX ((size_t)1 << 20)
 #define STATUS_MS 10000
 #define SIZE_MS 5000
@@ -116,7 +117,7 @@ rest_remove(void *arg)
 	if (fchdir(workspace) == -1 ||
 	    nftw(OBJECTS, temporary_remove, 16, FTW_PHYS) == -1)
 		return err_errno("remove temporary files");
-	return NULL;
+	return tree_remove(workspace, LFS);
 }
 
 const struct err *
@@ -213,6 +214,8 @@ prepare(void *arg)
 		return e;
 	p->rebuild.has_index = how == WORKSPACE_INDEX;
 	p->rebuild.has_tags = now.tags != -1 && now.tags == was->tags;
+	p->rebuild.has_lfs = now.lfs != -1 && now.lfs == was->lfs &&
+	    str_eq(p->was->address, p->rebuild.url);
 	e = checkout_rebuild(workspace, &p->rebuild);
 	if (e == NULL || e->code != ERR_NOTFOUND)
 		return e;

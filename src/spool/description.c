@@ -83,6 +83,7 @@ static const struct field fields[] = {
 	D(submodules, 0),
 	D(lent, 0),
 	D(refused, 0),
+	D(lfs, 0),
 	D(checkout, 0, .values = job_checkouts),
 	FIELD_END,
 };

@@ -89,6 +89,7 @@ struct job_description {
 	int64_t submodules;  /* enum job_submodules */
 	const char *lent;    /* addresses of submodules, separated by blanks */
 	const char *refused; /* why others are not among them */
+	bool lfs;            /* fetch the files of Git LFS */
 	int64_t checkout;    /* enum job_checkout */
 };
 

@@ -45,6 +45,7 @@ struct claim {
 	const char *deploy_key_print; /* its fingerprint */
 	struct maybe submodules;      /* of the project; not set = as the
 				       * runner's setting */
+	bool lfs;                     /* files of Git LFS are wanted */
 	struct json_text submodule_repositories; /* struct submodule_path */
 	struct maybe submodules_by;              /* who set that list */
 	int64_t cache_generation; /* of its project, at most INT32_MAX */

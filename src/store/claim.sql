@@ -135,7 +135,7 @@ BEGIN NOT ATOMIC
 			FROM project q
 			WHERE q.valid = 0 AND @projectdir_overlap) AS over_deleted,
 		k.sealed AS deploy_key, k.fingerprint AS deploy_key_print, p.submodules,
-		p.submodule_repositories, p.submodules_by, p.cache_generation,
+		p.lfs, p.submodule_repositories, p.submodules_by, p.cache_generation,
 		@notice_any(d.id) AS notices, IF(
 			@queue_git_still, TIMESTAMPDIFF(SECOND, d.git_since, NOW(3)),
 			NULL) AS git_waited,

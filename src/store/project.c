@@ -68,9 +68,7 @@ static const struct field project_fields[] = {
 		   "submodules, if the user who sets the list may read "
 		   "them there."),
 	FIELD(struct project, lfs, FIELD_OUT | FIELD_IN | FIELD_TRUE,
-	    .doc = "Whether to fetch the files of Git LFS; default true. This "
-		   "version stores it and fetches none: the log names what "
-		   "is missing."),
+	    .doc = "Whether to fetch the files of Git LFS; default true."),
 	FIELD(struct project, valid, FIELD_OUT | FIELD_NUMBER,
 	    .doc = "1; 0 if deleted."),
 	FIELD(struct project, created_at, FIELD_OUT,

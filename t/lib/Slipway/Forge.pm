@@ -299,6 +299,13 @@ sub clear_faults { my ($self) = @_; $self->{store}->change(sub { $_[0]{faults} =
 
 # --- events
 
+# Where the server says that objects of Git LFS are; undef: at the server itself.
+sub lfs_at {
+	my ($self, $url) = @_;
+	$self->{store}->change(sub { $_[0]{lfs_at} = $url });
+	return $self;
+}
+
 # Lets the server report another version, with what its API has since then.
 sub version {
 	my ($self, $version) = @_;

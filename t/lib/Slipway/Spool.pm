@@ -47,7 +47,7 @@ sub spool_make {
 	my %spec = (project => 7, project_name => 'Shop', pipeline_name => 'deploy',
 		timeout => 0, checkout_timeout => 3600, grace => 1, cancel_grace => 5,
 		log_max => 1 << 20, path => '/usr/local/bin:/usr/bin:/bin',
-		allow_http => 0, allow_local => 1, submodules => 0, %o);
+		allow_http => 0, allow_local => 1, submodules => 0, lfs => 0, %o);
 	my $steps = delete $spec{steps} || [];
 	my $text = record('deployment', $id) . record('epoch', $epoch);
 	for my $name (qw(project project_name pipeline_name rollback_to repository branch tag commit on_branch
@@ -70,7 +70,7 @@ sub spool_make {
 		    . ($s{may_fail} ? record('step-may-fail', 1) : '');
 	}
 	for my $name (qw(timeout checkout_timeout grace cancel_grace log_max path
-	    allow_http allow_local submodules lent refused)) {
+	    allow_http allow_local submodules lent refused lfs)) {
 		next if !defined $spec{$name};
 		(my $key = $name) =~ tr/_/-/;
 		$text .= record($key, $spec{$name});

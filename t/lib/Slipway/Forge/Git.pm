@@ -104,7 +104,8 @@ my %token_in = (
 );
 my %realm = (gitea => 'Gitea', gitlab => 'GitLab', github => 'GitHub');
 
-sub _user_of {
+# The user whose token a request carries; undef if there is none.
+sub user_of {
 	my ($state, $req) = @_;
 	my ($basic) = ($req->{headers}{authorization} || '') =~ /^Basic (\S+)$/i or return;
 	my ($name, $password) = split /:/, decode_base64($basic), 2;
@@ -130,7 +131,7 @@ sub serve_git {
 	my ($path, $rest) = $req->{path} =~ m{^/(.+?)(?:\.git)?/($services)$};
 	my $state = $store->get;
 	my ($repo, $former) = Slipway::Forge::State::repo_at($state, $path);
-	my $user = _user_of($state, $req);
+	my $user = user_of($state, $req);
 	my $sent = defined $req->{headers}{authorization};
 	my $access = $repo ? Slipway::Forge::State::access($repo, $user) : 'none';
 	my $push = $rest eq 'git-receive-pack' || ($req->{query}{service} || '') eq 'git-receive-pack';

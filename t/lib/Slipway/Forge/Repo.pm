@@ -8,6 +8,7 @@ use warnings;
 use File::Basename qw(dirname);
 use File::Path qw(make_path);
 use Slipway::Forge::Git ();
+use Slipway::Forge::LFS ();
 use Slipway::Test;
 
 my %env = (GIT_CONFIG_NOSYSTEM => 1, GIT_CONFIG_GLOBAL => '/dev/null', GIT_TERMINAL_PROMPT => 0,
@@ -76,6 +77,9 @@ sub commit_here {
 	    defined $message ? $message : 'a change');
 	return $self->_head;
 }
+
+# Gives the server an object of Git LFS; its pointer, for a commit.
+sub lfs { my ($self, $content) = @_; return Slipway::Forge::LFS::store($self->{dir}, $content) }
 
 # The hash of the commit that HEAD names.
 sub _head {

@@ -13,6 +13,7 @@ use POSIX qw(strftime);
 use Slipway::Bomb;
 use Slipway::Forge::Event ();
 use Slipway::Forge::Git ();
+use Slipway::Forge::LFS ();
 use Slipway::Forge::OAuth ();
 use Slipway::Forge::Rest ();
 use Slipway::Forge::State ();
@@ -152,7 +153,8 @@ sub serve {
 	if ($req->{path} =~ $git) {
 		return Slipway::Forge::Git::serve_git($store, $req, $peer, \&pushed);
 	}
-	return Slipway::Forge::OAuth::answer($store, $req) || Slipway::Forge::Rest::answer($store, $req)
+	return Slipway::Forge::LFS::answer($store, $req) || Slipway::Forge::OAuth::answer($store, $req)
+	    || Slipway::Forge::Rest::answer($store, $req)
 	    || [404, { 'Content-Type' => 'text/html' }, "<h1>Not found</h1>\n"];
 }
 

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The files of Git LFS.  git runs git-lfs(1) as its filter, writes the files
+ * itself and compares them as usual.
+ *
+ * git-lfs runs in an empty repository in the home.  There it finds no .lfsconfig,
+ * which could name another server, and what it writes, such as its hooks, is not
+ * in the clone.  The address of its server follows from that of the repository
+ * or submodule, and the objects are in the clone, for the next deployment.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/address.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "core/str.h"
+#include "core/tree.h"
+#include "job/checkout_inner.h"
+#include "job/outage.h"
+
+#define LIST_MAX ((size_t)64 << 20)
+#define HOME "slipway-lfs"
+
+static const char local[] =
+    "Git LFS does not fetch the files of a local repository: set its address "
+    "to one over https or SSH, or lfs of the project to false.";
+const char lfs_absent[] =
+    "The commit has files of Git LFS, and git-lfs is not installed on the "
+    "runner: an administrator must install the package git-lfs, or a "
+    "maintainer must set lfs of the project to false.";
+
+const char *const lfs_settings[LFS_SETTINGS] = {
+	"filter.lfs.process=eval \"$SLIPWAY_LFS\"",
+	"filter.lfs.required=true",
+	/* its connection would outlive the command that needs it */
+	"lfs.ssh.automultiplex=false",
+	"lfs.transfer.maxRetries=3",
+};
+
+/* git names the filter in its message if it fails, so that only refers to this
+ * command.  git-lfs reads the configuration as lines, to which an address must
+ * not add one. */
+void
+lfs_environment(const struct job *job, const char *out[LFS_ENVIRONMENT])
+{
+	const char *url = job->spec.offline != NULL ?
+	    "file:///dev/null" :
+	    "$(git config remote.origin.url)";
+	/* the server names the addresses of the objects */
+	const char *tls = job->spec.allow_http ?
+	    "" :
+	    " -c lfs.transfer.enableHrefRewrite=true"
+	    " -c url.https://.insteadOf=http://";
+
+	out[0] = arena_printf(job->a,
+	    "SLIPWAY_LFS=url=%s &&"
+	    " case $url in *[[:cntrl:]]*) exit 1 ;; esac &&"
+	    " git init --quiet --bare --template= \"$HOME/" HOME "\" &&"
+	    " cd \"$HOME/" HOME "\" && unset GIT_DIR GIT_WORK_TREE &&"
+	    " exec git -c \"remote.origin.url=$url\""
+	    " -c \"lfs.storage=$SLIPWAY_LFS_STORAGE\"%s lfs filter-process",
+	    url, tls);
+	out[1] = arena_printf(job->a, "SLIPWAY_LFS_STORAGE=%s/.git/lfs",
+	    job->place.workspace);
+}
+
+void
+lfs_close(void)
+{
+	const struct err *e = tree_remove(JOB_FD(WIRE_FD_HOME), HOME);
+
+	if (e != NULL)
+		log_err(e, "remove " HOME);
+}
+
+/* Files that .gitattributes gives to Git LFS. */
+struct tracked {
+	struct buf paths; /* each ends with NUL */
+	bool remove;
+};
+
+/* Takes away those that are pointers, so that git writes them anew: to git, a
+ * pointer is unchanged.  Writes a line to standard output for each. */
+static const struct err *
+pointers_take(void *arg)
+{
+	const struct tracked *t = arg;
+	const char *path, *end = t->paths.data + t->paths.len;
+	const struct err *e = NULL;
+
+	for (path = t->paths.data; e == NULL && path < end;
+	     path += strlen(path) + 1) {
+		if (!missing_is_pointer(JOB_FD(WIRE_FD_WORKSPACE), path))
+			continue;
+		if (t->remove &&
+		    unlinkat(JOB_FD(WIRE_FD_WORKSPACE), path, 0) == -1)
+			return err_errno("remove %s", path);
+		e = file_store(STDOUT_FILENO, "\n", 1);
+	}
+	return e;
+}
+
+/* Without git-lfs, pointers would be published in place of files.  Those that
+ * .gitattributes does not name are files as they are. */
+const struct err *
+lfs_complete(struct fetch *f, bool *out)
+{
+	const char *const args[] = { "ls-files", "-z", "--",
+		":(attr:filter=lfs)", NULL };
+	struct tracked t = { .remove = f->git.has_lfs };
+	const struct err *e;
+	const char *found;
+
+	*out = false;
+	buf_init(&t.paths, LIST_MAX);
+	if ((e = git_run(&f->git, &t.paths, args)) != NULL ||
+	    !git_done(&f->git) || t.paths.len == 0 ||
+	    (e = buf_check(&t.paths)) != NULL)
+		goto out;
+	if (f->git.has_lfs)
+		f->touched = f->grown = true;
+	if ((e = git_call(&f->git, pointers_take, &t, &found)) != NULL ||
+	    !git_done(&f->git) || found[0] == '\0')
+		goto out;
+	if (!f->git.has_lfs)
+		f->fault = lfs_absent;
+	else if ((e = files_write(&f->git, f->hash)) == NULL)
+		*out = git_done(&f->git);
+out:
+	buf_release(&t.paths);
+	return e;
+}
+
+/* "Error downloading object: PATH (OID): Smudge error: REASON", where the reason
+ * can begin with "Error downloading PATH (OID): ". */
+void
+lfs_explain(struct fetch *f)
+{
+	static const char smudge[] = ": Smudge error: ",
+			  download[] = "Error downloading ";
+	const struct job_description *spec = &f->git.job->spec;
+	const char *line = f->git.job->log.last, *path, *end, *reason, *rest;
+	struct address ad;
+
+	if (!str_starts(line, LFS_FAILURE))
+		return;
+	/* it may be the server that named a disk */
+	f->git.job->log.disk = 0;
+	if ((f->fault = spec->offline) != NULL)
+		return;
+	path = line + strlen(LFS_FAILURE);
+	end = strstr(path, " (");
+	reason = strstr(path, smudge);
+	reason = reason == NULL ? path : reason + strlen(smudge);
+	rest = strstr(reason, "): ");
+	if (str_starts(reason, download) && rest != NULL)
+		reason = rest + strlen("): ");
+	if (address_read(spec->repository, &ad) && address_is_local(&ad)) {
+		f->fault = local;
+		return;
+	}
+	f->fault = arena_printf(f->a, "Git LFS could not fetch %.*s: %s",
+	    end == NULL ? 0 : (int)(end - path), path, reason);
+	f->lfs_away = outage_is(line, true);
+}
