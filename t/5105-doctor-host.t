@@ -146,6 +146,9 @@ finds('a PATH without git', 'FAULT', qr/programs: git is not in runner\.path, .*
     runner => { path => '/nonexistent' });
 finds('a PATH without ssh', 'note', qr/programs: ssh is not in runner\.path/,
     runner => { path => '/nonexistent' });
+finds('a PATH without git-lfs', 'note',
+    qr/programs: git-lfs is not in runner\.path, .* files of Git LFS cannot be fetched: install it/,
+    runner => { path => '/nonexistent' });
 
 # --- repositories and people
 finds('neither a Git server nor other hosts', 'note',

@@ -283,6 +283,7 @@ doctor_programs(struct doctor *d)
 	} programs[] = {
 		{ "git", "no repository can be cloned" },
 		{ "ssh", "no repository can be cloned over SSH" },
+		{ "git-lfs", "files of Git LFS cannot be fetched" },
 	};
 	const char *path = d->admin->set.runner.path;
 	size_t i;
