@@ -39,9 +39,11 @@ function generalForm(project) {
 				options: Object.entries(t.project.submodulesAs).map(([value, label]) => ({ value, label })) },
 			{ name: 'submoduleRepositories', label: t.project.submoduleRepositories,
 				value: project.submoduleRepositories.join(' '), hint: t.project.submoduleRepositoriesHint },
+			{ name: 'lfs', label: t.project.lfs, type: 'check', value: project.lfs ? 'on' : '',
+				hint: t.project.lfsHint },
 		],
 		send: async (values) => {
-			await save({ ...values, badge: values.badge === 'on',
+			await save({ ...values, badge: values.badge === 'on', lfs: values.lfs === 'on',
 				submodules: values.submodules === '' ? null : values.submodules === 'true',
 				submoduleRepositories: values.submoduleRepositories.split(/\s+/).filter(Boolean),
 				description: values.description || null,

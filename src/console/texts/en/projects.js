@@ -82,6 +82,8 @@ export const projects = {
 		submoduleRepositories: 'Repositories of submodules',
 		submoduleRepositoriesHint: 'Those at the Git server that are not public, such as team/theme. '
 			+ 'You must be able to read them there.',
+		lfs: 'Files of Git LFS',
+		lfsHint: 'The checkout has their content; the runner needs git-lfs. Without this, it has pointers.',
 		extraEnv: 'Who may set variables that no preset names',
 		extraEnvs: { nobody: 'No one', maintainers: 'Maintainers', deployers: 'Deployers' },
 		visit: 'Visit',
