@@ -22,7 +22,7 @@ my $file = "$dir/received";
 start_process({ name => 'receivers' }, '/usr/bin/python3', srcdir() . '/t/receivers.py', $smtp, $https,
 	"$dir/cert.pem", "$dir/cert.key", $file);
 # accepts connections and never answers
-my $silent = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 4096) or die "listen: $!";
+my $silent = IO::Socket::INET->new(LocalAddr => '0.0.0.0', Listen => 4096) or die "listen: $!";
 my $conf = "[notify]\nprivate_networks = 127.0.0.0/8\ntls_ca = $dir/ca.pem\n";
 my $all = Slipway::Whole->start(runner => $conf, api => $conf);
 my ($api, $db, $runner) = ($all->api, $all->db, $all->runner);
@@ -60,18 +60,42 @@ sub took {
 	note(join ', ', map { sprintf '%s: %.2f s', $_, $took{$_} // 60 } @names);
 	return max(map { $_ // 60 } @took{@names});
 }
-%well = map { $_ => create(target => to("/$_")) } qw(alone live fresh newest);
-$well{$_} = create(target => to("/$_"), projectId => $busy) for qw(amid);
+# Expects that they take at most a second longer than one alone, just before or after;
+# other programs may disturb a round.  `prepare` makes the receivers.
+sub is_prompt {
+	my ($what, $prepare) = @_;
+	my ($took, $most);
+	for my $round (1 .. 4) {
+		$db->sql("UPDATE notice SET next_at = NULL, held_until = NULL WHERE notifier_id IN"
+		    . ' (SELECT id FROM notifier WHERE kind = \'text\')');
+		my @names = $prepare->($round);
+		my $usual = max(map { took(0, 'alone') } 1 .. 2);
+		$took = took(1, @names);
+		$most = 1 + 3 * max($usual, took(0, 'alone'));
+		last if $took < $most;
+	}
+	cmp_ok($took, '<', $most, $what);
+	return;
+}
+$well{$_} = create(target => to("/$_")) for qw(alone live);
 ok(poll(60, sub { test($well{live}); return posts('/live') > 0 }), 'a receiver that is well gets a message');
-my $usual = max(map { took(0, 'alone') } 1 .. 3); # for this machine, now
-my $most = 1 + 3 * $usual;
 $db->sql('INSERT INTO notifier (project_id, kind, target, events, active) VALUES '
     . join ', ', map { my $port = $_ % 2 ? $refused : $hung;
 	"($busy, 'text', 'https://127.0.0.1:$port/$_', '[\"failed\"]', 1)" } 1 .. 2000);
-cmp_ok(took(1, qw(fresh amid)), '<', $most, 'beside 2,000 receivers that are as new and dead, a new one'
-    . ' of another project and one of the same project get their messages at once');
-cmp_ok(took(1, qw(live newest)), '<', $most,
-    'beside 2,000 dead receivers, one that got messages before and a new one do, too');
+my $new = 'UPDATE notifier SET last_error = NULL, last_delivered_at = NULL WHERE kind = \'text\'';
+is_prompt('beside 2,000 receivers that are as new and dead, a new one of another project and one of the same'
+    . ' project get their messages at once', sub {
+	my ($round) = @_;
+	$db->sql($new);
+	$well{"fresh$round"} = create(target => to("/fresh$round"));
+	$well{"amid$round"} = create(target => to("/amid$round"), projectId => $busy);
+	return ("fresh$round", "amid$round");
+});
+is_prompt('beside 2,000 dead receivers, one that got messages before and a new one do, too', sub {
+	my ($round) = @_;
+	$well{"newest$round"} = create(target => to("/newest$round"));
+	return ('live', "newest$round");
+});
 ok(poll(60, sub { $db->sql('SELECT COUNT(*) FROM notifier WHERE last_error IS NOT NULL') >= 1000 }),
     'those that refuse connections have failed');
 is($db->sql("SELECT COUNT(*) FROM notice WHERE attempts > 4 AND project_id = $busy") + 0, 0,
@@ -79,8 +103,22 @@ is($db->sql("SELECT COUNT(*) FROM notice WHERE attempts > 4 AND project_id = $bu
 is($db->sql("SELECT COUNT(*) FROM notice m JOIN notice h USING (notifier_id)"
     . ' WHERE m.id < h.id AND m.held_until > NOW(3) AND h.held_until > NOW(3)') + 0, 0,
     'each receiver gets one message at a time');
-$db->sql("UPDATE notice SET next_at = NULL, held_until = NULL WHERE project_id = $busy");
-$db->sql("UPDATE notifier SET active = 0 WHERE project_id = $busy");
+# nothing tells them apart: each has a project and a host of its own
+$db->sql('INSERT INTO project (id, name, repository, project_dir) SELECT 10000 + seq, CONCAT(\'p\', seq),'
+    . ' \'https://git.example/x\', CONCAT(\'p\', seq) FROM seq_1_to_8000;'
+    . 'UPDATE notifier SET project_id = 10000 + id, target = REPLACE(target, \'127.0.0.1\','
+    . ' CONCAT(\'127.1.\', id DIV 250, \'.\', 1 + id % 250)) WHERE kind = \'text\'');
+is_prompt('beside 2,000 that are as new and dead, of as many projects and hosts, four new ones do, too', sub {
+	my ($round) = @_;
+	$db->sql($new);
+	my @names = map { "own$round.$_" } 1 .. 4;
+	$well{$_} = create(target => to("/$_"), projectId => $all->project($runner->repo, name => $_))
+	    for @names;
+	return @names;
+});
+$db->sql("UPDATE notice SET next_at = NULL, held_until = NULL WHERE notifier_id IN"
+    . ' (SELECT id FROM notifier WHERE kind = \'text\')');
+$db->sql('UPDATE notifier SET active = 0 WHERE kind = \'text\'');
 
 # --- the start, without commit statuses
 my $started = create(target => to('/started'), events => ['started']);

@@ -67,7 +67,11 @@ def authenticate(server, session, envelope, mechanism, data):
     return AuthResult(success=good)
 
 
-web = http.server.ThreadingHTTPServer(('127.0.0.1', int(https_port)), Handler)
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128  # else the kernel delays some connections by a second
+
+
+web = Server(('127.0.0.1', int(https_port)), Handler)
 web.socket = context().wrap_socket(web.socket, server_side=True,
                                    do_handshake_on_connect=False)
 threading.Thread(target=web.serve_forever, daemon=True).start()

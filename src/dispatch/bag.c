@@ -182,7 +182,7 @@ parcel_release(struct bag *b, struct parcel *p)
 
 /* Sends a message that was claimed. */
 static enum sent
-parcel_send(struct bag *b, const struct notice_claimed *claimed)
+parcel_send(struct bag *b, const struct notice *notice)
 {
 	struct parcel *p = parcel_free(b);
 	enum sent sent = SENT;
@@ -195,14 +195,9 @@ parcel_send(struct bag *b, const struct notice_claimed *claimed)
 	p->x.d = b->d;
 	p->x.access = &b->access;
 	p->x.is_gone = false;
-	e = notice_load(b->access.db, p->x.a, claimed->id, &p->x.notice);
-	if (e != NULL) {
-		arena_clear(p->x.a);
-		log_err(e, "notifiers");
-		return e->code == ERR_NOTFOUND ? SENT : SENT_AWAY;
-	}
+	notice_copy(p->x.a, notice, &p->x.notice);
 	p->is_used = true;
-	p->is_failing = claimed->is_failing;
+	p->is_failing = notice->last_error != NULL;
 	b->failing += p->is_failing;
 	if (p->x.notice.deployment_id.set)
 		p->x.notice.url = link_deployment(&b->d->settings, p->x.a,
@@ -258,7 +253,9 @@ bag_fill(struct bag *b, bool *more)
 		    FAILING_PLACES - b->failing :
 		    0 };
 	const int64_t now = time_mono_ms();
+	const struct notice *notices;
 	const struct err *e;
+	struct list list;
 	size_t i;
 
 	*more = false;
@@ -266,12 +263,14 @@ bag_fill(struct bag *b, bool *more)
 	if (claims.max == 0 || now >= b->end || now < b->claim_at)
 		return SENT;
 	arena_clear(b->d->a);
-	if ((e = bag_claim(b, &claims, now, more)) != NULL) {
+	if ((e = bag_claim(b, &claims, now, more)) != NULL ||
+	    (e = notice_load(b->access.db, b->d->a, &claims, &list)) != NULL) {
 		log_err(e, "notifiers");
 		return SENT_AWAY;
 	}
-	for (i = 0; i < claims.n; i++) {
-		if (parcel_send(b, &claims.items[i]) == SENT_AWAY)
+	notices = list.items;
+	for (i = 0; i < list.n; i++) {
+		if (parcel_send(b, &notices[i]) == SENT_AWAY)
 			return SENT_AWAY;
 		if (i % BEGUN == 0)
 			http_many_wait(b->http, 0);
@@ -309,8 +308,9 @@ bag_deliver(struct bag *b)
 
 	b->end = time_mono_ms() + SENDER_TURN_MS;
 	for (;;) {
+		/* messages that can be sent do not wait for results */
 		if (bag_fill(b, &more) == SENT_AWAY ||
-		    bag_empty(b) == SENT_AWAY)
+		    (!more && bag_empty(b) == SENT_AWAY))
 			return SENT_AWAY;
 		if (!more && !b->is_due && http_many_count(b->http) == 0)
 			return SENT;

@@ -88,10 +88,7 @@ struct notice_claims {
 	size_t max; /* at most NOTICE_CLAIMS */
 	size_t
 	    failing_max; /* the same of notifiers whose last message failed */
-	struct notice_claimed {
-		int64_t id;
-		bool is_failing;
-	} items[NOTICE_CLAIMS];
+	int64_t ids[NOTICE_CLAIMS];
 	size_t n;
 };
 /* Claims one notice of each notifier that has any: first of those that delivered
@@ -102,9 +99,11 @@ MUSTCHECK const struct err *notice_claim_some(struct db *, struct arena *,
  * says whether any is due.  `failing_max` is not used.  It reads all that are due. */
 MUSTCHECK const struct err *notice_claim_spread(struct db *, struct arena *,
     struct notice_claims *, bool *is_due);
-/* Reads a claimed one. */
-MUSTCHECK const struct err *notice_load(struct db *, struct arena *, int64_t id,
-    struct notice *out);
+/* Reads those that were claimed as struct notice, in their order. */
+MUSTCHECK const struct err *notice_load(struct db *, struct arena *,
+    const struct notice_claims *, struct list *out);
+/* Copies one with its texts. */
+void notice_copy(struct arena *, const struct notice *from, struct notice *to);
 /* The receiver has accepted the message. */
 MUSTCHECK const struct err *notice_sent(struct db *, const struct notice *);
 /* Gives up, or there is no receiver any more; `fault` may be NULL. */

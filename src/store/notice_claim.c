@@ -57,6 +57,31 @@ take_body(struct db *db, void *context)
 	return db_exec(db, &sql_notice_take, &t->args, &t->done);
 }
 
+/* A list for a statement. */
+static const char *
+ids_of(struct arena *a, const int64_t *ids, size_t n)
+{
+	const char *out;
+	struct buf b;
+	size_t i;
+
+	buf_init(&b, IDS_MAX);
+	for (i = 0; i < n; i++)
+		buf_printf(&b, "%c%lld", i == 0 ? '[' : ',', (long long)ids[i]);
+	buf_puts(&b, "]");
+	out = arena_strdup(a, b.data);
+	buf_release(&b);
+	return out;
+}
+
+static const struct err *
+load_one(struct db *db, struct arena *a, int64_t id, struct notice *out)
+{
+	const struct claim_args args = { .ids = ids_of(a, &id, 1) };
+
+	return db_row(db, a, &sql_notice_load, &args, out);
+}
+
 const struct err *
 notice_claim_mail(struct db *db, struct arena *a, int64_t seconds,
     struct notice *out)
@@ -82,7 +107,7 @@ notice_claim_mail(struct db *db, struct arena *a, int64_t seconds,
 			if ((e = db_transaction(db, take_body, &t)) != NULL)
 				return e;
 			if (t.done.affected > 0)
-				return notice_load(db, a, t.args.id, out);
+				return load_one(db, a, t.args.id, out);
 		}
 	}
 	return err_new(ERR_NOTFOUND, "no notice to send");
@@ -109,24 +134,6 @@ some_choose(struct taking_some *t, const struct candidate *list, size_t n,
 		t->chosen[t->n++] = list[(start + i) % n];
 }
 
-/* The list of numbers for a statement. */
-static const char *
-ids_of(struct arena *a, const struct candidate *list, size_t n, bool notifiers)
-{
-	const char *out;
-	struct buf b;
-	size_t i;
-
-	buf_init(&b, IDS_MAX);
-	for (i = 0; i < n; i++)
-		buf_printf(&b, "%c%lld", i == 0 ? '[' : ',',
-		    (long long)(notifiers ? list[i].notifier_id : list[i].id));
-	buf_puts(&b, "]");
-	out = arena_strdup(a, b.data);
-	buf_release(&b);
-	return out;
-}
-
 /* Others that send for the same notifiers wait here, as in take_body(). */
 static const struct err *
 some_body(struct db *db, void *context)
@@ -135,29 +142,32 @@ some_body(struct db *db, void *context)
 	struct notice_claims *claims = t->claims;
 	struct claim_args args = { .seconds = claims->seconds };
 	const struct candidate *found;
+	int64_t ids[NOTICE_CLAIMS];
 	const struct err *e;
 	struct list list;
 	size_t i;
 
 	claims->n = 0;
-	args.ids = ids_of(t->a, t->chosen, t->n, true);
+	for (i = 0; i < t->n; i++)
+		ids[i] = t->chosen[i].notifier_id;
+	args.ids = ids_of(t->a, ids, t->n);
 	if ((e = db_rows(db, t->a, &sql_notice_hold_some, &args, &list)) !=
 	    NULL)
 		return e;
-	args.ids = ids_of(t->a, t->chosen, t->n, false);
+	for (i = 0; i < t->n; i++)
+		ids[i] = t->chosen[i].id;
+	args.ids = ids_of(t->a, ids, t->n);
 	if ((e = db_rows(db, t->a, &sql_notice_free_some, &args, &list)) !=
 		NULL ||
 	    list.n == 0)
 		return e;
 	found = list.items;
-	args.ids = ids_of(t->a, found, list.n, false);
-	if ((e = db_exec(db, &sql_notice_take_some, &args, NULL)) != NULL)
-		return e;
 	for (i = 0; i < list.n && i < NOTICE_CLAIMS; i++)
-		claims->items[claims->n++] = (struct notice_claimed){
-			found[i].id, found[i].rank == RANK_FAILED
-		};
-	return NULL;
+		claims->ids[i] = found[i].id;
+	args.ids = ids_of(t->a, claims->ids, i);
+	if ((e = db_exec(db, &sql_notice_take_some, &args, NULL)) == NULL)
+		claims->n = i;
+	return e;
 }
 
 const struct err *
@@ -204,11 +214,33 @@ notice_claim_spread(struct db *db, struct arena *a,
 }
 
 const struct err *
-notice_load(struct db *db, struct arena *a, int64_t id, struct notice *out)
+notice_load(struct db *db, struct arena *a, const struct notice_claims *claims,
+    struct list *out)
 {
-	const struct claim_args args = { .id = id };
+	const struct claim_args args = { .ids = ids_of(a, claims->ids,
+					     claims->n) };
 
-	return db_row(db, a, &sql_notice_load, &args, out);
+	*out = (struct list){ .n = 0 };
+	return claims->n == 0 ? NULL :
+				db_rows(db, a, &sql_notice_load, &args, out);
+}
+
+void
+notice_copy(struct arena *a, const struct notice *from, struct notice *to)
+{
+	const struct field *f;
+	struct blob *blob;
+	const char **text;
+
+	*to = *from;
+	for (f = sql_notice_load.row; f->name != NULL; f++) {
+		text = (void *)((char *)to + f->offset);
+		blob = (void *)((char *)to + f->offset);
+		if ((f->type == F_STR || f->type == F_JSON) && *text != NULL)
+			*text = arena_strdup(a, *text);
+		else if (f->type == F_BLOB && blob->len > 0)
+			blob->data = arena_strndup(a, blob->data, blob->len);
+	}
 }
 
 static const struct err *

@@ -140,7 +140,10 @@ SELECT m.id, m.message_id, m.notifier_id, m.event, m.text, m.attempts,
 	END AS status,
 	@if_ended(d.reason) AS reason, @if_ended(d.detail) AS detail, d.warnings,
 	d.`trigger`, u.username AS user
-FROM notice m
+FROM JSON_TABLE(
+		:ids,
+		'$[*]' COLUMNS (place FOR ORDINALITY, id BIGINT PATH '$')) j
+	STRAIGHT_JOIN notice m FORCE INDEX (PRIMARY) ON m.id = j.id
 	LEFT JOIN notifier n ON n.id = m.notifier_id AND n.valid = 1 AND n.active = 1
 	LEFT JOIN deployment d ON d.id = m.deployment_id
 	LEFT JOIN project p ON p.id = m.project_id
@@ -153,4 +156,4 @@ FROM notice m
 			AND r.status = 'active'
 			AND @sees(r, m.project_id)
 	LEFT JOIN user u ON u.id = IF(d.id IS NULL, m.user_id, d.created_by)
-WHERE m.id = :id;
+ORDER BY j.place;
