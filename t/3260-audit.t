@@ -71,8 +71,8 @@ my $token = { key => 'TOKEN', label => 'Token', type => 'input', secret => $true
 my $project = 1 + $as{maintainer}->make('/api/projects', { name => 'first', repository => $repo })->{id};
 my @of = (project => $project);
 drive('POST /api/projects', 201, type => 'project', @of, set => [qw(name repository defaultBranch envPresets
-	extraEnv lfs triggers)], body => { name => 'shop', repository => $repo, defaultBranch => 'main',
-	envPresets => [$token] });
+	extraEnv lfs submoduleRepositories triggers)], body => { name => 'shop', repository => $repo,
+	defaultBranch => 'main', envPresets => [$token] });
 drive('PUT /api/projects/{id}', 200, type => 'project', id => $project, @of,
     body => { description => 'new' });
 my $pipeline = drive('POST /api/pipelines', 201, type => 'pipeline', @of, body => { projectId => $project,
