@@ -1,32 +1,41 @@
 # SPDX-License-Identifier: ISC
 # Turns src/store/NAME.sql into NAME.sql.h, which NAME.c includes after its
-# structs.
+# structs.  A mistake ends it with a message that begins with FILE:LINE.
 #
-#   LC_ALL=C awk -f statements.awk fragments.sql NAME.sql
+#	LC_ALL=C awk -f statements.awk fragments.sql NAME.sql
 #
-# A .sql file consists of statements and fragments, separated by blank lines.
+# A .sql file has statements and fragments, separated by blank lines.  The comment
+# line right above a text is its head; comment lines above the head, and comments
+# without a text, are for readers.
+#
+# A statement ends with a semicolon:
 #
 #	-- A project that is not deleted.
 #	-- project_by_id(struct project_key) -> struct project
-#	SELECT @project_columns(p)
+#	SELECT @columns(p), w.status AS `workspace_row.status`
 #	FROM project p
+#		LEFT JOIN workspace w ON w.project_id = p.id
 #	WHERE p.id = :id AND p.valid = 1;
 #
-# The comment line right above the text is its head.  It names the statement, the
-# struct of its arguments, and that of its rows; either may be missing.  Comment
-# lines above the head are for readers.  Other forms of a head:
+# Its head has its name, the struct of its arguments, and the struct of its rows.
+# Each may be missing: "project_queue_up()".  A compound statement, BEGIN NOT ATOMIC
+# … END, may return rows of two structs, and says if it only reads:
 #
-#	-- lock_queue_up()
 #	-- claim_load(struct claim_args) -> struct claim, struct step; reads
 #
-# Two structs belong to a compound statement (BEGIN NOT ATOMIC … END) with two
-# results; "reads" says that it writes nothing.
+# :member	is a parameter: a member of the struct of arguments.  :list[0] and
+#		:part.member are possible, too.
 #
-# :member	a parameter: a member of the first struct, also :list[0] and
-#		:part.member.
-# @name		is replaced with the text of that fragment.
+# Columns	of a SELECT or a RETURNING are the members of the struct of rows with
+#		their names, so that an expression needs AS.  `part.member` is a
+#		member of a member: of a row that a LEFT JOIN may not find, so
+#		that NULL is allowed, and becomes 0.  The branches of an IF return
+#		the same columns.
 #
-# A fragment is an expression, a join or a list that statements share:
+# @name		is replaced with the text of that fragment: an expression, a list, a
+#		join, or whatever else statements share.
+#
+# A fragment may use others, and may have parameters, which it uses like fragments:
 #
 #	-- @lock_active
 #	(k.until IS NULL OR k.until > NOW(3))
@@ -35,19 +44,14 @@
 #	LEFT JOIN deploy_lock k
 #		ON k.place = CONCAT(@project, ':', @environment) AND @lock_active
 #
-# It may have parameters, which its text uses as fragments, and may use other
-# fragments.  Those of fragments.sql belong to all files, others to their file.
-# A fragment @name that is a number is the constant SQL_NAME in C, too.
+# An argument may be empty; it has commas only in parentheses.  The fragments of
+# fragments.sql belong to all files, those of another file to itself.  A fragment
+# that is a number is a constant in C, too: SQL_MOST for @most.
 #
-# The columns of a result are those of the SELECT or RETURNING; each needs a name,
-# if necessary with AS, and is the member of that name.  A column named
-# `part.member` is a member of a member.  The table of such a part is joined with
-# LEFT JOIN, so its columns may be NULL, which leaves numbers 0.
-#
-# The header has a constant "struct stmt sql_NAME" for each statement, and
-# FILE_stmts, the list of all.  The compiler checks each member, and names the line
-# of the .sql file where it is used.  The text in the constant is the statement
-# with ? for each parameter and a blank for each line break.
+# The header has a "struct stmt sql_NAME" for each statement and FILE_stmts, a list
+# of all.  Their tables are made with FIELD(), so that the compiler checks each
+# member; it names the line of the .sql file.  The text of the constant is that of
+# the file, with a ? for each parameter and a blank for each line break.
 
 BEGIN {
 	output = ARGV[ARGC - 1]
@@ -92,6 +96,11 @@ function token(kind, text)
 function fail_token(n, message)
 {
 	fail_at(files[n], lines[n], message)
+}
+
+function fail_statement(s, message)
+{
+	fail_at(output, heads[s], names[s] message)
 }
 
 # Replaces what is not SQL in a line with tokens.
@@ -330,11 +339,10 @@ function column(s, item)
 	gsub(/^ +| +$/, "", item)
 	if (!sub(/.* AS /, "", item) && !sub(/^[a-z_0-9]+\./, "", item) &&
 	    item !~ /^[a-z_0-9`]+$/)
-		fail_at(output, heads[s], names[s] ": a column has no name: " \
-		    item)
+		fail_statement(s, ": a column has no name: " item)
 	gsub(/`/, "", item)
 	if (item !~ member "$")
-		fail_at(output, heads[s], names[s] ": " item " is not a member")
+		fail_statement(s, ": " item " is not a member")
 	return item
 }
 
@@ -364,18 +372,18 @@ function find_results(s, text,    n, i, piece, found, branches)
 			continue
 		if ((found = columns(s, piece)) == "")
 			continue
-		if (branches !~ /e/)
+		if (branches !~ /e/ || results == 0)
 			result[++results] = found
 		else if (found != result[results])
-			fail_at(output, heads[s], names[s] \
-			    ": the branches have different columns")
+			fail_statement(s, ": the branches have different columns")
 	}
 }
 
-# A table of fields; the places are pairs of a file and a line.  Returns its name.
+# A table of fields, and where each is used.  Returns its name, or that of an equal
+# one.
 function print_fields(name, type, list, flags,    n, i, key)
 {
-	key = type " " list
+	key = type " " list (flags && list ~ /\./)
 	if (key in tables)
 		return tables[key]
 	tables[key] = name
@@ -460,13 +468,12 @@ function statement_print(s,    name, text, flat, list, id)
 	gsub(/\n/, " ", flat)
 	find_results(s, flat)
 	if (results != (row[s] != "") + (more[s] != ""))
-		fail_at(output, heads[s], name " has " results \
-		    " results, not as many as its head")
+		fail_statement(s, " has " results " results, not as many as its head")
 	list = parameters_of(text)
 	if (list != "" && args[s] == "")
-		fail_at(output, heads[s], name " has parameters, but no struct of them: " list)
+		fail_statement(s, " has parameters, but no struct of them: " list)
 	if (list == "" && args[s] != "")
-		fail_at(output, heads[s], name " has no parameter of " args[s])
+		fail_statement(s, " has no parameter of " args[s])
 	print ""
 	if (list != "")
 		args_table[s] = print_fields(id "_args", args[s], list, 0)

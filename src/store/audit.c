@@ -5,7 +5,6 @@
 #include "core/num.h"
 #include "store/store.h"
 
-/* clang-format off */
 #define C(m, ...) FIELD(struct audit_change, m, FIELD_OUT | __VA_ARGS__)
 static const struct field change_fields[] = {
 	C(name, 0, .doc = "Name of the member."),
@@ -15,7 +14,6 @@ static const struct field change_fields[] = {
 	C(to, FIELD_NULL, .doc = "Its new value; null as above."),
 	FIELD_END,
 };
-/* clang-format on */
 const struct shape audit_change_shape = {
 	.name = "AuditChange",
 	.fields = change_fields,
@@ -69,6 +67,7 @@ struct audit_query {
 	int64_t limit;
 	int64_t days;
 };
+
 /* The oldest entry has the lowest id. */
 struct oldest {
 	int64_t id;

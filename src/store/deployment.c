@@ -16,7 +16,7 @@ const char *const deployment_approvals[] = { APPROVAL_REQUIRED,
 	APPROVAL_GRANTED, APPROVAL_DENIED, NULL };
 
 #define S(m, ...) FIELD(struct deployment_step, m, FIELD_OUT | __VA_ARGS__)
-const struct field deployment_step_fields[] = {
+static const struct field deployment_step_fields[] = {
 	S(position, 0, .doc = "Position of the step, from 0."),
 	S(name, 0, .doc = "Name of the step."),
 	S(status, 0, .values = state_steps, .named = "StepStatus",
@@ -53,8 +53,7 @@ const struct shape env_key_shape = {
 };
 
 #define D(m, ...) FIELD(struct deployment, m, FIELD_OUT | __VA_ARGS__)
-#define A(m) FIELD(struct deployment, m, 0)
-const struct field deployment_fields[] = {
+static const struct field deployment_fields[] = {
 	D(id, 0, .doc = "Id of the deployment."),
 	D(project_id, 0, .doc = "Project to deploy."),
 	D(pipeline_id, 0, .doc = "Pipeline from which the steps were copied."),
@@ -105,8 +104,6 @@ const struct field deployment_fields[] = {
 	D(warnings, 0,
 	    .doc = "How many steps failed that may fail; detail names them if "
 		   "the deployment succeeded."),
-	A(env_role),
-	A(checkout),
 	D(queue_position, FIELD_DETAIL | FIELD_NULL,
 	    .doc = "Number of pending deployments of the project that come "
 		   "before it; null once it has started."),
@@ -163,6 +160,7 @@ const struct shape deployment_request_shape = {
 struct log_ids {
 	const char *ids; /* "[1,2]" */
 };
+
 /* Arguments and results of small queries. */
 struct number {
 	int64_t n;

@@ -52,8 +52,6 @@ struct deployment_filter {
 
 extern const char *const deployment_triggers[]; /* ends with NULL */
 extern const char *const deployment_approvals[];
-extern const struct field deployment_fields[];
-extern const struct field deployment_step_fields[];
 extern const struct shape deployment_shape;
 extern const struct shape deployment_step_shape;
 extern const struct shape deployment_request_shape;

@@ -6,6 +6,7 @@
 #include "store/store.h"
 
 #define SMALL_ARENA 65536
+
 /* Arguments and results of small queries. */
 struct number {
 	int64_t n;

@@ -127,7 +127,6 @@ static const struct field environment_fields[] = {
 	    .doc = "Time of the last change."),
 	FIELD(struct environment, created_by, FIELD_OUT | FIELD_NULL,
 	    .doc = "User who created it."),
-	FIELD(struct environment, version, 0, .doc = "Number of changes."),
 	FIELD(struct environment, lock, FIELD_OUT | FIELD_ONE | FIELD_NULL,
 	    .shape = &lock_shape, .doc = "The lock of the environment."),
 	FIELD(struct environment, live, FIELD_OUT | FIELD_ONE | FIELD_NULL,

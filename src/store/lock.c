@@ -5,7 +5,6 @@
 #include "store/notice.h"
 #include "store/store.h"
 
-/* clang-format off */
 #define L(m, ...) FIELD(struct deploy_lock, m, __VA_ARGS__)
 static const struct field lock_fields[] = {
 	L(reason, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
@@ -16,7 +15,6 @@ static const struct field lock_fields[] = {
 	    .doc = "Time at which it expires; null = it does not."),
 	FIELD_END,
 };
-/* clang-format on */
 const struct shape lock_shape = {
 	.name = "Lock",
 	.fields = lock_fields,

@@ -5,7 +5,6 @@
 
 static const char *const roles[] = { "viewer", "deployer", "maintainer", NULL };
 
-/* clang-format off */
 #define M(m, ...) FIELD(struct member, m, __VA_ARGS__)
 static const struct field member_fields[] = {
 	M(user_id, FIELD_OUT, .doc = "Id of the user."),
@@ -15,10 +14,8 @@ static const struct field member_fields[] = {
 	    .doc = "Role in the project. It applies if it is higher than the "
 		   "user's own role."),
 	M(created_at, FIELD_OUT, .doc = "Time at which the user was added."),
-	M(version, 0),
 	FIELD_END,
 };
-/* clang-format on */
 const struct shape member_shape = {
 	.name = "Member",
 	.fields = member_fields,

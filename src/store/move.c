@@ -36,6 +36,7 @@ struct ended {
 	int64_t n;    /* how many rows moved */
 	bool notices; /* the project has notifiers */
 };
+
 /* Arguments of a step's move, with the states from which it is legal as a list
  * for FIND_IN_SET. */
 struct step_args {
@@ -227,8 +228,6 @@ move_deployment(struct db *db, const struct move *m, int64_t *out)
 		*out = done.affected;
 	return e;
 }
-
-const struct field move_id_row[] = { FIELD(struct move_id, id, 0), FIELD_END };
 
 const struct err *
 move_cancel(struct db *db, const struct list *pending, enum reason reason)

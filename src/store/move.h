@@ -63,7 +63,6 @@ MUSTCHECK const struct err *move_deployment(struct db *, const struct move *,
 struct move_id {
 	int64_t id;
 };
-extern const struct field move_id_row[];
 /* Cancels pending deployments (struct move_id), one after another, so that each
  * gets its commit status. */
 MUSTCHECK const struct err *move_cancel(struct db *, const struct list *,

@@ -28,6 +28,7 @@ struct candidate {
 	int64_t notifier_id;
 	int64_t rank;
 };
+
 /* What became of the last message of a notifier. */
 enum rank { RANK_DELIVERED, RANK_NEW, RANK_FAILED, RANK__MAX };
 

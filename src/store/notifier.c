@@ -64,7 +64,6 @@ static const struct field notifier_fields[] = {
 	    .doc = "Time of the last change."),
 	FIELD(struct notifier, created_by, FIELD_OUT | FIELD_NULL,
 	    .doc = "User who created it."),
-	FIELD(struct notifier, version, 0, .doc = "Number of changes."),
 	FIELD_END,
 };
 

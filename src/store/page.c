@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/page.h"
 
-const struct field page_count_row[] = {
-	FIELD(struct page_count, n, 0),
-	FIELD_END,
-};
-
 int64_t
 page_offset(const struct page *p)
 {

@@ -18,7 +18,6 @@ struct page {
 struct page_count {
 	int64_t n;
 };
-extern const struct field page_count_row[];
 
 /* Number of the last page; 0 = the list is empty. */
 int64_t page_last(const struct page *);

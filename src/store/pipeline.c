@@ -39,7 +39,6 @@ static const struct field pipeline_fields[] = {
 	    .doc = "Time of the last change."),
 	FIELD(struct pipeline, created_by, FIELD_OUT | FIELD_NULL,
 	    .doc = "User who created it."),
-	FIELD(struct pipeline, version, 0, .doc = "Number of changes."),
 	FIELD_END,
 };
 

@@ -77,7 +77,6 @@ static const struct field project_fields[] = {
 	    .doc = "Time of the last change."),
 	FIELD(struct project, created_by, FIELD_OUT | FIELD_NULL,
 	    .doc = "User who created it."),
-	FIELD(struct project, version, 0, .doc = "Number of changes."),
 	FIELD(struct project, role, FIELD_OUT, .values = role_names,
 	    .named = "Role", .doc = "Role of the caller in the project."),
 	FIELD(struct project, lock, FIELD_OUT | FIELD_ONE | FIELD_NULL,

@@ -12,6 +12,7 @@ struct retention_args {
 	int64_t days;
 	int64_t limit;
 };
+
 /* A deployment, and whether it is deleted. */
 struct candidate {
 	int64_t id;

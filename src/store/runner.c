@@ -46,7 +46,6 @@ const struct shape runner_shape = {
 static const struct field count_fields[] = {
 	C(online, .doc = "Runners that report."),
 	C(total, .doc = "Runners that have reported in the last week."),
-	FIELD(struct runner_count, sick, 0, .doc = NULL),
 	FIELD_END,
 };
 const struct shape runner_count_shape = {

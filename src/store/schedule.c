@@ -32,7 +32,6 @@ static const struct field schedule_fields[] = {
 	    .doc = "Branch to deploy; null = the project's default."),
 	FIELD(struct schedule, env_vars, FIELD_OUT | FIELD_IN, .max = 1000,
 	    .doc = "Environment variables of the deployments."),
-	FIELD(struct schedule, variables, 0),
 	FIELD(struct schedule, active, FIELD_OUT | FIELD_IN | FIELD_TRUE,
 	    .doc = "Whether it fires; default true."),
 	FIELD(struct schedule, next_at, FIELD_OUT | FIELD_NULL,
@@ -51,7 +50,6 @@ static const struct field schedule_fields[] = {
 	    .doc = "Time of the last change."),
 	FIELD(struct schedule, created_by, FIELD_OUT | FIELD_NULL,
 	    .doc = "User who created it."),
-	FIELD(struct schedule, version, 0, .doc = "Number of changes."),
 	FIELD_END,
 };
 const struct shape schedule_shape = {

@@ -41,8 +41,7 @@ static const char *const run_when[] = { "success", "failure", "always", NULL };
 		       "although this step failed."),                          \
 	    S(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 if deleted."),     \
 	    S(created_at, FIELD_OUT, .doc = "Time of creation."),              \
-	    S(updated_at, FIELD_OUT, .doc = "Time of the last change."),       \
-	    S(version, 0, .doc = "Number of changes.")
+	    S(updated_at, FIELD_OUT, .doc = "Time of the last change.")
 
 static const struct field step_fields[] = {
 	STEP_FIELDS(S(pipeline_id,
@@ -110,6 +109,7 @@ struct step_sum {
 	int64_t n;
 	int64_t bytes;
 };
+
 /* Moving a step changes its version. Only those in [first, last] move. */
 struct step_move {
 	int64_t pipeline_id;

@@ -35,7 +35,6 @@ static const struct field user_fields[] = {
 	FIELD(struct user, created_at, FIELD_OUT, .doc = "Time of creation."),
 	FIELD(struct user, last_login_at, FIELD_OUT | FIELD_NULL,
 	    .doc = "Last sign-in at the Git server."),
-	FIELD(struct user, version, 0, .doc = "Number of changes."),
 	FIELD_END,
 };
 

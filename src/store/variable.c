@@ -38,7 +38,6 @@ static const struct field variable_fields[] = {
 	    .doc = "Time of the last change."),
 	FIELD(struct variable, created_by, FIELD_OUT | FIELD_NULL,
 	    .doc = "User who created it."),
-	FIELD(struct variable, version, 0, .doc = "Number of changes."),
 	FIELD_END,
 };
 

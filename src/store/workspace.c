@@ -7,8 +7,6 @@ static const char *const workspace_statuses[] = { "not_created", "empty",
 	"no_git", "ready", "error", NULL };
 
 static const struct field workspace_fields[] = {
-	FIELD(struct workspace_status, project_id, 0,
-	    .doc = "Project of the workspace."),
 	FIELD(struct workspace_status, status, FIELD_OUT,
 	    .values = workspace_statuses, .named = "WorkspaceState",
 	    .doc = "State of the workspace, as last reported."),
