@@ -345,7 +345,7 @@ nginx_configure() {
 		sed -e "s|@pkgdatadir@/nginx|$place/etc|" -e "s|@pkgdatadir@|$place/usr/share/slipway|" \
 		    -e "s|@VERSION@|$version|" -e 's|"public, .* immutable"|no-cache|' \
 		    -e "s|/run/slipway/|$place/run/api/|" \
-		    -e '/listen \[::\]/d' -e "s|listen 80;|listen unix:$place/run/plain.sock;|" \
+		    -e "s|listen 80;|listen unix:$place/run/plain.sock;|" \
 		    -e "s|listen 443 |listen 127.0.0.1:$port |" \
 		    -e "s|server_name [^;]*;.*|server_name localhost 127.0.0.1;|" \
 		    -e "s|/etc/ssl/certs/slipway.pem|$place/tls/cert.pem|" \

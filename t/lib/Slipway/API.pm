@@ -161,8 +161,7 @@ sub nginx_file {
 	$text =~ s{\@pkgdatadir\@/console}{@{[builddir()]}$console};
 	$text =~ s{\@VERSION\@}{$version}g;
 	$text =~ s{/run/slipway/}{$dir/}g;
-	$text =~ s{^\s*listen \[::\].*\n}{}mg;
-	$text =~ s{listen 443 }{listen 127.0.0.1:$self->{port} };
+	$text =~ s{listen 443 ssl}{listen 127.0.0.1:$self->{port} ssl http2};
 	$text =~ s{listen 80;}{listen unix:$dir/plain.sock;};
 	$text =~ s{slipway\.example\.org}{localhost}g;
 	$text =~ s{/etc/ssl/certs/slipway\.pem}{$dir/cert.pem};
