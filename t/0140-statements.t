@@ -22,6 +22,9 @@ my $shared = <<'SQL';
 
 -- @place(project, environment)
 CONCAT('a:@b', @project, ',)?', @environment)
+
+-- @unused
+1
 SQL
 
 # Status, header and messages for the text of things.sql.
@@ -72,6 +75,18 @@ END;
 BEGIN NOT ATOMIC
 	INSERT INTO thing (name) VALUES (:name) RETURNING id, name;
 	INSERT INTO part (id) SELECT 1 RETURNING id;
+END;
+
+-- thing_part(struct thing) -> struct thing
+SELECT :part.id AS `part.id` UNION SELECT k.id FROM k WHERE @active AND @active;
+
+-- thing_else() -> struct part
+BEGIN NOT ATOMIC
+	IF 1 THEN
+		DELETE FROM thing;
+	ELSE
+		SELECT 1 AS id;
+	END IF;
 END;
 
 -- thing_clear()
@@ -136,6 +151,17 @@ BEGIN NOT ATOMIC INSERT INTO thing (name) VALUES (?) RETURNING id, name;\
 args: name@8
 row: id@0 name@8
 more: id@0
+thing_part 48 0
+SELECT ? AS `part.id` UNION SELECT k.id FROM k WHERE\
+ (k.`until` IS NULL OR k.`until` > NOW(3)) AND (k.`until` IS NULL OR k.`until` > NOW(3))
+args: part.id@40
+row: part.id@40?
+more:
+thing_else 8 0
+BEGIN NOT ATOMIC IF 1 THEN DELETE FROM thing; ELSE SELECT 1 AS id; END IF; END
+args:
+row: id@0
+more:
 thing_clear 0 0
 DELETE FROM thing
 args:
@@ -241,7 +267,7 @@ for (
 	['a parameter that is no member', [':of.id', ':of.ids'], qr/things\.sql:16:.*\bids\b/],
 	['a parameter of a fragment', ['-- thing_clear\(\)\nDELETE FROM thing', "-- \@f\nid = :nope\n\n"
 		. "-- thing_clear(struct thing_key)\nDELETE FROM thing WHERE \@f"],
-	    qr/\bnope\b.*\bthings\.sql:42:/s],
+	    qr/\bnope\b.*\bthings\.sql:54:/s],
 	['a column that is no member', ['AS has_key', 'AS has_no_key'],
 	    qr/\bhas_no_key\b.*\bthings\.sql:10:/s],
 	['a struct that does not exist', ['thing_by_id\(struct thing_key', 'thing_by_id(struct no_key'],

@@ -13,6 +13,8 @@ struct change_args {
 
 #include "store/change.sql.h"
 
+_Static_assert(SQL_CHANGE_MAX == CHANGE_MAX, "see change.sql");
+
 const struct store change_store = {
 	.stmts = change_stmts,
 };

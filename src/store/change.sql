@@ -1,5 +1,8 @@
 -- SPDX-License-Identifier: ISC
 
+-- @change_max
+4000
+
 -- The version counts the transitions of the deployment and of its steps.
 -- @select
 SELECT d.id, d.project_id, d.status,
@@ -28,7 +31,7 @@ FROM (
 	SELECT id
 	FROM deployment FORCE INDEX (deployment_status)
 	WHERE status IN ('pending', 'running')
-	ORDER BY id DESC LIMIT 4000) w
+	ORDER BY id DESC LIMIT @change_max) w
 	STRAIGHT_JOIN deployment d FORCE INDEX (PRIMARY) ON d.id = w.id
 ORDER BY d.id;
 

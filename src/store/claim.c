@@ -9,9 +9,8 @@
 #include "store/runner.h"
 #include "store/store.h"
 
-#define CANDIDATES 64 /* at a time */
-#define PAGES 64      /* of candidates, if those before cannot start */
-#define ROUNDS 8      /* attempts before a claim gives up */
+#define PAGES 64 /* of candidates, if those before cannot start */
+#define ROUNDS 8 /* attempts before a claim gives up */
 
 /* Arguments of all statements here. */
 struct claim_args {
@@ -174,7 +173,7 @@ choose(struct db *db, struct arena *a, struct taking *t, int round, size_t max)
 		if ((e = candidates_read(db, a, &t->is_plain, &args, &page)) !=
 		    NULL)
 			return e;
-		is_last = page.n < CANDIDATES;
+		is_last = page.n < SQL_CLAIM_PAGE;
 		last = page.items;
 		if (!is_last)
 			args.id = last[page.n - 1].id;

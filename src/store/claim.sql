@@ -1,5 +1,8 @@
 -- SPDX-License-Identifier: ISC
 
+-- @claim_page
+64
+
 -- @queue
 FORCE INDEX (deployment_turn)
 
@@ -38,7 +41,7 @@ WHERE r.id IS NULL
 					AND b.project_id = d.project_id
 					AND NOT @runner_missing)))
 	AND (@runner_fits(:runner, :labels) OR @runner_missing)
-ORDER BY d.id LIMIT 64
+ORDER BY d.id LIMIT @claim_page
 
 -- The oldest deployment of each project of the queue.  The query skips through the
 -- index from project to project, however long the queue is; without the status in
@@ -101,7 +104,7 @@ BEGIN NOT ATOMIC
 			LEFT JOIN deployment r ON r.running_project = q.project_id
 			LEFT JOIN environment e ON e.id = d.environment_id
 		WHERE r.id IS NULL AND d.id > :id AND @is_due
-		ORDER BY d.id LIMIT 64;
+		ORDER BY d.id LIMIT @claim_page;
 	END IF;
 END;
 

@@ -7,7 +7,6 @@
 #include "store/loghole.h"
 #include "store/store.h"
 
-#define BATCH 1000
 #define BATCH_ARENA ((size_t)1 << 20)
 #define HOLE_ARENA ((size_t)4096)
 
@@ -100,7 +99,7 @@ walk_chunk(struct walk *w, const struct line_chunk **out)
 
 	for (*out = NULL;; w->next++) {
 		if (w->next == w->chunks.n) {
-			if (c != NULL && w->chunks.n < BATCH)
+			if (c != NULL && w->chunks.n < SQL_LOGLINE_BATCH)
 				return walk_hole(w, (struct when){ 0 }, out);
 			if (c != NULL)
 				args.after = c[w->next - 1].start;

@@ -34,6 +34,8 @@ enum rank { RANK_DELIVERED, RANK_NEW, RANK_FAILED, RANK__MAX };
 
 #include "store/notice_claim.sql.h"
 
+_Static_assert(SQL_RANK_FAILED == (int)RANK_FAILED, "see notice_claim.sql");
+
 const struct store notice_claim_store = {
 	.stmts = notice_claim_stmts,
 };

@@ -3,8 +3,12 @@
 -- @is_mail
 (m.notifier_id = 0 OR COALESCE(n.kind = 'mail', 0))
 
+-- What became of the last message of the notifier: enum rank in notice_claim.c.
+-- @rank_failed
+2
+
 -- @rank
-IF(n.last_error IS NOT NULL, 2, n.last_delivered_at IS NULL)
+IF(n.last_error IS NOT NULL, @rank_failed, n.last_delivered_at IS NULL)
 
 -- @with_notifier
 FROM notice m
@@ -86,7 +90,7 @@ FROM (
 			@with_notifier
 			WHERE m.next_at <= NOW(3) AND NOT @is_mail AND @free
 			GROUP BY m.notifier_id) f) d) s
-WHERE s.`rank` < 2 OR s.place = 1
+WHERE s.`rank` < @rank_failed OR s.place = 1
 ORDER BY s.place, s.`rank`, s.id DESC LIMIT 12;
 
 -- notice_due_mail() -> struct number

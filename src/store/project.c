@@ -110,6 +110,8 @@ struct clash {
 
 #include "store/project.sql.h"
 
+_Static_assert(SQL_PROJECT_REFS == PROJECT_REFS, "see project.sql");
+
 const struct store project_store = {
 	.stmts = project_stmts,
 };

@@ -1,5 +1,8 @@
 -- SPDX-License-Identifier: ISC
 
+-- @project_refs
+100
+
 -- @columns(p)
 @p.id, @p.name, @p.description, @p.repository, @p.project_dir, @p.default_branch,
 @p.env_presets, @p.extra_env, @p.triggers, @p.badge, @p.submodules,
@@ -31,7 +34,7 @@ WHERE p.valid = 1
 SELECT id, live_name AS name
 FROM project
 WHERE live_name >= :name AND (live_name > :name OR id > :id) @also
-ORDER BY live_name LIMIT 100
+ORDER BY live_name LIMIT @project_refs
 
 -- project_by_id(struct project) -> struct project
 SELECT @columns(project) FROM project WHERE id = :id AND valid = 1;

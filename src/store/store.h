@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The stores. A store is one value in its file: its statements, and how to
- * delete the rows of a project. To add one, add a line to the list below; all
- * users of the stores go through this list.
+ * The stores. A store is one value in its file: its statements, which are text in
+ * the .sql file beside it, and how to delete the rows of a project. To add one,
+ * add a line to the list below; all users of the stores go through this list.
  *
  * In names, "lock" reads a row FOR UPDATE, "hold" locks it without reading it,
  * and "share" locks it IN SHARE MODE; each lasts until the transaction ends.
