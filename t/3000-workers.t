@@ -20,6 +20,14 @@ my $api = Slipway::API->start(db => $db, no_nginx => 1, conf => $conf);
 my $sock = $api->socket;
 my $master = $api->pid;
 
+# --- an idle service
+sub wakes {
+	return map { slurp("/proc/$_/status") =~ /^voluntary_ctxt_switches:\s+(\d+)/m }
+	    $master, $api->workers;
+}
+ok(poll(30, sub { my @before = wakes(); sleep 2.5; return "@before" eq join ' ', wakes() }),
+    'neither the master nor a worker wakes while the service is idle');
+
 # Clients that send requests until SIGTERM, each over new connections: every
 # connection that is accepted must get a complete response.
 sub load_begin {

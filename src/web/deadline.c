@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/str.h"
@@ -17,6 +18,24 @@
 static atomic_int_least64_t due, fires;
 static volatile sig_atomic_t due_fd, due_status;
 static void (*volatile due_last)(void); /* NULL = shut the connection down */
+
+/* Kills the process if the handler did not end it. */
+static timer_t killer;
+static bool is_doomed;
+
+/* 0 = never. */
+static void
+killer_set(int64_t ms)
+{
+	const struct itimerspec at = {
+		.it_value = { .tv_sec = (time_t)(ms / 1000),
+		    .tv_nsec = (long)(ms % 1000) * 1000000 },
+	};
+
+	if (ms != 0 || is_doomed)
+		(void)timer_settime(killer, 0, &at, NULL);
+	is_doomed = ms != 0;
+}
 
 static void
 timer_set(int64_t now, int64_t ms)
@@ -62,9 +81,14 @@ deadline_init(void)
 	struct sigaction action = { .sa_handler = on_alarm,
 		.sa_flags = SA_RESTART };
 
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
+		.sigev_signo = SIGKILL };
+
 	(void)sigemptyset(&action.sa_mask);
 	if (sigaction(SIGALRM, &action, NULL) == -1)
 		return err_errno("sigaction");
+	if (timer_create(CLOCK_MONOTONIC, &event, &killer) == -1)
+		return err_errno("timer_create");
 	return NULL;
 }
 
@@ -96,10 +120,12 @@ deadline_exit(int64_t ms, void (*last)(void), int status)
 	due_last = last;
 	due_status = status;
 	deadline_set(ms);
+	killer_set(ms + DEADLINE_HUNG_MS);
 }
 
 void
 deadline_clear(void)
 {
 	atomic_store(&due, 0);
+	killer_set(0);
 }

@@ -14,13 +14,9 @@
 
 #define YOUNG_MS 1000 /* a worker that dies younger than this has failed */
 #define DELAY_MS 100  /* restart delay after a worker that has served */
-#define DELAY_MAX_MS                                                           \
-	10000 /* limit of the delay, which doubles each time
-			    * otherwise */
-/* A worker past its request's deadline ends by itself. If it has not ended
- * after this time, it hangs. */
-#define HUNG_MS 2000
-#define LOOK_MS 1000  /* interval between checks for hanging workers */
+/* Limit of the delay, which doubles each time otherwise. */
+#define DELAY_MAX_MS 10000
+#define SOON_MS 20 /* until a worker that starts or ends is looked at again */
 #define DRAIN_MS 5000 /* on top of the maximum time of a request */
 
 struct worker_slot {
@@ -111,10 +107,18 @@ slot_tell(struct worker_slot *s, int signal_number)
 }
 
 static void
-death_log(const struct worker_slot *s, const char *request, int status)
+death_log(const struct worker_slot *s, const struct scoreboard_place *place,
+    int status)
 {
+	const int64_t until = atomic_load(&place->until);
+	const char *request = place->request;
 	const char *with = request[0] == '\0' ? "" : ", serving ";
 
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && until != 0 &&
+	    time_mono_ms() >= until + DEADLINE_HUNG_MS)
+		log_error("worker %ld: it hung past the deadline of its "
+			  "request",
+		    (long)s->pid);
 	if (WIFSIGNALED(status))
 		log_warn("worker %ld: killed by signal %d%s%s", (long)s->pid,
 		    WTERMSIG(status), with, request);
@@ -147,7 +151,7 @@ slot_ended(struct pool *p, struct worker_slot *s, int status)
 	int place = (int)(s - slots);
 	bool served = atomic_load(&shared->place[place].ready) != 0;
 
-	death_log(s, shared->place[place].request, status);
+	death_log(s, &shared->place[place], status);
 	scoreboard_clear(shared, place);
 	if (s->signaled || state != RUNNING) {
 		*s = (struct worker_slot){ .pid = 0 };
@@ -170,26 +174,6 @@ reap(struct pool *p)
 		for (i = 0; i < SCOREBOARD_WORKERS; i++)
 			if (slots[i].pid == pid)
 				slot_ended(p, &slots[i], status);
-}
-
-/* Kills workers that are past the deadline of their request and did not end by
- * themselves. */
-static void
-hung_kill(struct pool *p)
-{
-	int64_t now = time_mono_ms(), until;
-	size_t i;
-
-	for (i = 0; i < SCOREBOARD_WORKERS; i++) {
-		until = atomic_load(&p->worker.scoreboard->place[i].until);
-		if (slots[i].pid <= 0 || until == 0 || now < until + HUNG_MS)
-			continue;
-		log_error("worker %ld: hangs %lld ms past the deadline of its "
-			  "request",
-		    (long)slots[i].pid, (long long)(now - until));
-		(void)kill(slots[i].pid, SIGKILL);
-		atomic_store(&p->worker.scoreboard->place[i].until, 0);
-	}
 }
 
 static size_t
@@ -336,15 +320,11 @@ all_gone(void)
 	return true;
 }
 
-/* How long the master may sleep. Signals and dead workers wake it, so only
- * hanging workers, delayed starts, replacements and the end of a drain
- * count. */
-static struct timespec
-pause_length(struct pool *p)
+/* Whether there is more to do soon.  Signals and dead workers wake the master, so
+ * only delayed starts, replacements and a drain count. */
+static bool
+is_moving(struct pool *p)
 {
-	const struct timespec soon = { .tv_nsec = 20 * 1000000L };
-	const struct timespec later = { .tv_nsec = LOOK_MS % 1000 * 1000000L,
-		.tv_sec = LOOK_MS / 1000 };
 	size_t i;
 
 	for (i = 0; i < SCOREBOARD_WORKERS; i++)
@@ -353,14 +333,14 @@ pause_length(struct pool *p)
 		    (slots[i].pid > 0 && state == RUNNING &&
 			atomic_load(&p->worker.scoreboard->place[i].ready) ==
 			    0))
-			return soon;
-	return state == RUNNING ? later : soon;
+			return true;
+	return state != RUNNING;
 }
 
 int
 pool_run(struct pool *p)
 {
-	struct timespec pause;
+	const struct timespec soon = { .tv_nsec = SOON_MS * 1000000L };
 	sigset_t set;
 	int got;
 
@@ -369,14 +349,13 @@ pool_run(struct pool *p)
 	log_info("slipway-api " SLIPWAY_VERSION " is ready");
 	proc_notify("READY=1");
 	while (state == RUNNING || !all_gone()) {
-		pause = pause_length(p);
-		got = sigtimedwait(&set, NULL, &pause);
+		got = is_moving(p) ? sigtimedwait(&set, NULL, &soon) :
+				     sigwaitinfo(&set, NULL);
 		if (got == SIGHUP && state == RUNNING)
 			reload(p);
 		else if (got == SIGTERM || got == SIGINT)
 			stop(p);
 		reap(p);
-		hung_kill(p);
 		if (state == RUNNING)
 			tend(p);
 		else if (state == DRAINING && time_mono_ms() > drain_until)
