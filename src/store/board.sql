@@ -21,7 +21,6 @@ SELECT p.id, p.name, reader.role, @running AS running_id, @successful AS live_id
 FROM project p @hint
 	@member_join
 	@lock_join(p.id, 0)
-WHERE p.valid = 1
 
 -- @ids
 JSON_TABLE(:ids, '$[*]' COLUMNS (id BIGINT PATH '$')) j
@@ -33,11 +32,13 @@ SELECT COUNT(*) AS n FROM project WHERE valid = 1;
 SELECT COUNT(*) AS n FROM project WHERE valid = 1 AND id IN @member_projects;
 
 -- board_projects(struct board_args) -> struct board_project
-@select(FORCE INDEX (project_list)) ORDER BY p.name, p.id LIMIT :limit OFFSET :offset;
+@select(FORCE INDEX (project_list))
+WHERE p.valid = 1
+ORDER BY p.name, p.id LIMIT :limit OFFSET :offset;
 
 -- board_projects_by(struct board_args) -> struct board_project
 @select()
-	AND p.id IN @member_projects
+WHERE p.valid = 1 AND p.id IN @member_projects
 ORDER BY p.name, p.id LIMIT :limit OFFSET :offset;
 
 -- board_environments(struct board_args) -> struct board_environment

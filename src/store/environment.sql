@@ -47,22 +47,13 @@ WHERE valid = 1 AND project_id IN @member_projects;
 SELECT COUNT(*) AS n FROM environment WHERE valid = 1 AND project_id = :project_id;
 
 -- environment_same_name(struct child_args) -> struct page_count
-SELECT COUNT(c.id) AS n
-FROM project p
-	LEFT JOIN environment c
-		ON c.project_id = p.id AND c.live_name = :name AND c.id <> :id
-WHERE p.id = :project_id AND p.valid = 1
-GROUP BY p.id;
+@child_same_name(environment);
 
 -- environment_delete_one(struct child_args)
-UPDATE environment
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE id = :id AND valid = 1;
+UPDATE environment SET @deleted WHERE id = :id AND valid = 1;
 
 -- environment_delete_of(struct child_args)
-UPDATE environment
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE project_id = :project_id AND valid = 1;
+UPDATE environment SET @deleted WHERE project_id = :project_id AND valid = 1;
 
 -- environment_two(struct environment) -> struct environment
 SELECT id FROM environment WHERE valid = 1 AND project_id = :project_id LIMIT 2;

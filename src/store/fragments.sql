@@ -3,6 +3,21 @@
 -- What the statements of several files share.  src/db/statements.awk describes
 -- the form.
 
+-- --- rows that may be deleted: they stay, and are not valid
+
+-- @deleted
+valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
+
+-- --- children of projects: pipelines, environments, schedules
+
+-- Others of the project with that name.  A project that does not exist has no row.
+-- @child_same_name(table)
+SELECT COUNT(c.id) AS n
+FROM project p
+	LEFT JOIN @table c ON c.project_id = p.id AND c.live_name = :name AND c.id <> :id
+WHERE p.id = :project_id AND p.valid = 1
+GROUP BY p.id
+
 -- --- locks: the row `k` of deploy_lock
 
 -- @lock_active

@@ -6,7 +6,6 @@ SELECT COALESCE(k.project_id, 0) AS project_id,
 	k.reason, COALESCE(u.username, 'a user') AS `by`, k.since, k.`until`
 FROM deploy_lock k
 	@lock_join_user
-WHERE @lock_active
 
 -- @place
 @lock_place(COALESCE(:project_id, 0), COALESCE(:environment_id, 0))
@@ -15,11 +14,12 @@ WHERE @lock_active
 k.`until` <= NOW(3)
 
 -- lock_at(struct deploy_lock) -> struct deploy_lock
-@select AND k.place = @place;
+@select WHERE @lock_active AND k.place = @place;
 
 -- The widest first.
 -- lock_over(struct deploy_lock) -> struct deploy_lock
 @select
+WHERE @lock_active
 	AND (k.project_id IS NULL
 		OR (k.project_id = :project_id
 			AND (k.environment_id IS NULL

@@ -44,13 +44,12 @@ WHERE s.id = :user_id
 				JOIN member o ON o.project_id = m.project_id
 			WHERE m.user_id = s.id AND o.user_id = u.id));
 
--- @from
-FROM member m
-	JOIN user u ON u.id = m.user_id AND u.valid = 1
-WHERE m.project_id = :project_id
+-- @columns
+m.user_id, u.username, m.role, m.created_at, m.version
 
--- @select
-SELECT m.user_id, u.username, m.role, m.created_at, m.version @from
+-- @members
+member m
+	JOIN user u ON u.id = m.user_id AND u.valid = 1
 
 -- member_projects(struct member) -> struct member
 SELECT project_id FROM member WHERE user_id = :user_id;
@@ -59,13 +58,16 @@ SELECT project_id FROM member WHERE user_id = :user_id;
 SELECT role FROM member WHERE user_id = :user_id ORDER BY role DESC LIMIT 1;
 
 -- member_page(struct member_query) -> struct member
-@select ORDER BY u.username, u.id LIMIT :limit OFFSET :offset;
+SELECT @columns
+FROM @members
+WHERE m.project_id = :project_id
+ORDER BY u.username, u.id LIMIT :limit OFFSET :offset;
 
 -- member_count(struct member_query) -> struct page_count
-SELECT COUNT(*) AS n @from;
+SELECT COUNT(*) AS n FROM @members WHERE m.project_id = :project_id;
 
 -- member_find(struct member) -> struct member
-@select AND m.user_id = :user_id;
+SELECT @columns FROM @members WHERE m.project_id = :project_id AND m.user_id = :user_id;
 
 -- member_put(struct member)
 INSERT INTO member (project_id, user_id, role)

@@ -4,25 +4,26 @@
 SELECT id, project_id, environment_id, kind, target, events, active, last_error,
 	last_delivered_at, valid, created_at, updated_at, created_by, version
 FROM notifier
-WHERE valid = 1
 
 -- notifier_by_id(struct notifier) -> struct notifier
-@select AND id = :id;
+@select WHERE valid = 1 AND id = :id;
 
 -- notifier_lock(struct notifier) -> struct notifier
-@select AND id = :id FOR UPDATE;
+@select WHERE valid = 1 AND id = :id FOR UPDATE;
 
 -- notifier_hold(struct notifier) -> struct notifier
 SELECT id FROM notifier WHERE id = :id FOR UPDATE;
 
 -- notifier_page(struct notifier_query) -> struct notifier
-@select ORDER BY id LIMIT :limit OFFSET :offset;
+@select WHERE valid = 1 ORDER BY id LIMIT :limit OFFSET :offset;
 
 -- notifier_count() -> struct page_count
 SELECT COUNT(*) AS n FROM notifier WHERE valid = 1;
 
 -- notifier_page_of(struct notifier_query) -> struct notifier
-@select AND project_id = :project_id ORDER BY id LIMIT :limit OFFSET :offset;
+@select
+WHERE valid = 1 AND project_id = :project_id
+ORDER BY id LIMIT :limit OFFSET :offset;
 
 -- notifier_count_of(struct notifier_query) -> struct page_count
 SELECT COUNT(*) AS n FROM notifier WHERE valid = 1 AND project_id = :project_id;
@@ -41,9 +42,7 @@ SET version = version + 1, environment_id = :environment_id, target = :target,
 WHERE id = :id AND valid = 1;
 
 -- notifier_delete(struct notifier)
-UPDATE notifier
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE id = :id AND valid = 1;
+UPDATE notifier SET @deleted WHERE id = :id AND valid = 1;
 
 -- notifier_drop_notices(struct notifier)
 DELETE FROM notice WHERE notifier_id = :id;
@@ -55,9 +54,7 @@ FROM notice m
 WHERE n.valid = 1 AND n.project_id = :project_id;
 
 -- notifier_with_project_delete(struct notifier)
-UPDATE notifier
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE project_id = :project_id AND valid = 1;
+UPDATE notifier SET @deleted WHERE project_id = :project_id AND valid = 1;
 
 -- notifier_with_environment_drop_notices(struct notifier)
 DELETE m
@@ -66,9 +63,7 @@ FROM notice m
 WHERE n.valid = 1 AND n.environment_id = :environment_id;
 
 -- notifier_with_environment_delete(struct notifier)
-UPDATE notifier
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE environment_id = :environment_id AND valid = 1;
+UPDATE notifier SET @deleted WHERE environment_id = :environment_id AND valid = 1;
 
 -- notifier_secret_put(struct sealing)
 UPDATE notifier

@@ -41,22 +41,13 @@ SELECT COUNT(*) AS n FROM pipeline WHERE valid = 1 AND project_id IN @member_pro
 SELECT COUNT(*) AS n FROM pipeline WHERE valid = 1 AND project_id = :project_id;
 
 -- pipeline_same_name(struct child_args) -> struct page_count
-SELECT COUNT(c.id) AS n
-FROM project p
-	LEFT JOIN pipeline c
-		ON c.project_id = p.id AND c.live_name = :name AND c.id <> :id
-WHERE p.id = :project_id AND p.valid = 1
-GROUP BY p.id;
+@child_same_name(pipeline);
 
 -- pipeline_delete_one(struct child_args)
-UPDATE pipeline
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE id = :id AND valid = 1;
+UPDATE pipeline SET @deleted WHERE id = :id AND valid = 1;
 
 -- pipeline_delete_of(struct child_args)
-UPDATE pipeline
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE project_id = :project_id AND valid = 1;
+UPDATE pipeline SET @deleted WHERE project_id = :project_id AND valid = 1;
 
 -- pipeline_insert(struct pipeline)
 INSERT INTO pipeline (
@@ -73,6 +64,4 @@ SET version = version + 1, name = :name, description = :description,
 WHERE id = :id AND valid = 1;
 
 -- pipeline_delete_steps(struct pipeline)
-UPDATE step
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE pipeline_id = :id AND valid = 1;
+UPDATE step SET @deleted WHERE pipeline_id = :id AND valid = 1;

@@ -23,7 +23,7 @@ FROM project p @hint
 
 -- The projects of a member, who has few: one statement serves both lists.
 -- @by
-WHERE p.valid = 1
+p.valid = 1
 	AND p.id IN @member_projects
 	AND (p.name LIKE :like ESCAPE '!' OR p.name = :name)
 
@@ -71,10 +71,10 @@ WHERE p.valid = 1 AND (p.name LIKE :like ESCAPE '!' OR p.name = :name)
 ORDER BY p.name, p.id LIMIT :limit OFFSET :offset;
 
 -- project_page_by(struct project_query) -> struct project
-@select_lock() @by ORDER BY p.name, p.id LIMIT :limit OFFSET :offset;
+@select_lock() WHERE @by ORDER BY p.name, p.id LIMIT :limit OFFSET :offset;
 
 -- project_count_by(struct project_query) -> struct page_count
-SELECT COUNT(*) AS n FROM project p @by;
+SELECT COUNT(*) AS n FROM project p WHERE @by;
 
 -- project_count() -> struct page_count
 SELECT COUNT(*) AS n FROM project WHERE valid = 1;
@@ -152,6 +152,4 @@ SET secret_defaults = :secret_defaults, trigger_secrets = :trigger_secrets
 WHERE id = :id AND valid = 1;
 
 -- project_delete(struct project)
-UPDATE project
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE id = :id AND valid = 1;
+UPDATE project SET @deleted WHERE id = :id AND valid = 1;

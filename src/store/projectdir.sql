@@ -5,16 +5,18 @@ q.id, q.project_dir, q.valid,
 IF(q.valid, 0, TIMESTAMPDIFF(SECOND, q.updated_at, NOW(3))) AS deleted_for
 
 -- @around
-SELECT @columns FROM project p JOIN project q ON @projectdir_overlap WHERE p.id = :id
+SELECT @columns
+FROM project p
+	JOIN project q ON @projectdir_overlap
 
 -- projectdir_find(struct projectdir) -> struct projectdir
 SELECT @columns FROM project q WHERE q.id = :id;
 
 -- projectdir_around(struct projectdir) -> struct projectdir
-@around;
+@around WHERE p.id = :id;
 
 -- projectdir_deleted_around(struct projectdir) -> struct projectdir
-@around AND q.valid = 0;
+@around WHERE p.id = :id AND q.valid = 0;
 
 -- Directories in [slug, slug0): the slug itself, with a suffix, or with
 -- subdirectories. '0' is the byte after '/'.

@@ -1,9 +1,7 @@
 -- SPDX-License-Identifier: ISC
 
 -- @heads
-SELECT project_id, branch, commit_hash, caught_up
-FROM push_head
-WHERE project_id = :project_id
+SELECT project_id, branch, commit_hash, caught_up FROM push_head
 
 -- @of_push(d)
 @d.`trigger` = 'webhook' AND COALESCE(@d.reason, '') <> :reason
@@ -31,10 +29,10 @@ REPLACE INTO push_head (project_id, branch, commit_hash, caught_up)
 VALUES (:project_id, :branch, :commit_hash, :caught_up);
 
 -- push_head_find(struct push_head) -> struct push_head
-@heads AND branch = :branch;
+@heads WHERE project_id = :project_id AND branch = :branch;
 
 -- push_heads(struct push_head) -> struct push_head
-@heads ORDER BY branch;
+@heads WHERE project_id = :project_id ORDER BY branch;
 
 -- push_head_move(struct push_head)
 UPDATE push_head

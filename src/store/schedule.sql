@@ -52,22 +52,13 @@ SELECT COUNT(*) AS n FROM schedule WHERE valid = 1 AND project_id IN @member_pro
 SELECT COUNT(*) AS n FROM schedule WHERE valid = 1 AND project_id = :project_id;
 
 -- schedule_same_name(struct child_args) -> struct page_count
-SELECT COUNT(c.id) AS n
-FROM project p
-	LEFT JOIN schedule c
-		ON c.project_id = p.id AND c.live_name = :name AND c.id <> :id
-WHERE p.id = :project_id AND p.valid = 1
-GROUP BY p.id;
+@child_same_name(schedule);
 
 -- schedule_delete_one(struct child_args)
-UPDATE schedule
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE id = :id AND valid = 1;
+UPDATE schedule SET @deleted WHERE id = :id AND valid = 1;
 
 -- schedule_delete_of(struct child_args)
-UPDATE schedule
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE project_id = :project_id AND valid = 1;
+UPDATE schedule SET @deleted WHERE project_id = :project_id AND valid = 1;
 
 -- schedule_insert(struct schedule)
 INSERT INTO schedule (

@@ -5,11 +5,10 @@ id, pipeline_id, name, script, directory, position, timeout_seconds, run_when, m
 valid, created_at, updated_at, version
 
 -- @by
-AND pipeline_id IN (SELECT l.id FROM pipeline l WHERE l.project_id IN @member_projects)
+pipeline_id IN (SELECT l.id FROM pipeline l WHERE l.project_id IN @member_projects)
 
--- @moved
-version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE pipeline_id = :pipeline_id AND valid = 1 AND position BETWEEN :first AND :last
+-- @between
+pipeline_id = :pipeline_id AND valid = 1 AND position BETWEEN :first AND :last
 
 -- step_by_id(struct step) -> struct step
 SELECT @columns FROM step WHERE id = :id AND valid = 1;
@@ -23,7 +22,7 @@ ORDER BY pipeline_id, position, id LIMIT :limit OFFSET :offset;
 -- step_page_by(struct step_query) -> struct step
 SELECT @columns
 FROM step
-WHERE valid = 1 @by
+WHERE valid = 1 AND @by
 ORDER BY pipeline_id, position, id LIMIT :limit OFFSET :offset;
 
 -- step_page_of(struct step_query) -> struct step
@@ -42,7 +41,7 @@ ORDER BY pipeline_id, position, id;
 SELECT COUNT(*) AS n FROM step WHERE valid = 1;
 
 -- step_count_by(struct step_query) -> struct page_count
-SELECT COUNT(*) AS n FROM step WHERE valid = 1 @by;
+SELECT COUNT(*) AS n FROM step WHERE valid = 1 AND @by;
 
 -- step_count_of(struct step_query) -> struct page_count
 SELECT COUNT(*) AS n FROM step WHERE pipeline_id = :pipeline_id AND valid = 1;
@@ -72,17 +71,17 @@ SET version = version + 1, name = :name, script = :script, directory = :director
 WHERE id = :id AND valid = 1;
 
 -- step_delete(struct step)
-UPDATE step FORCE INDEX (PRIMARY)
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE id = :id AND valid = 1;
+UPDATE step FORCE INDEX (PRIMARY) SET @deleted WHERE id = :id AND valid = 1;
 
 -- step_move_up(struct step_move)
 UPDATE step
-SET position = position + 1, @moved;
+SET position = position + 1, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
+WHERE @between;
 
 -- step_move_down(struct step_move)
 UPDATE step
-SET position = position - 1, @moved;
+SET position = position - 1, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
+WHERE @between;
 
 -- step_touch_pipeline(struct step_query)
 UPDATE pipeline

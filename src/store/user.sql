@@ -3,34 +3,33 @@
 -- @columns
 id, username, name, email, avatar_url, role, status, created_at, last_login_at, version
 
--- @where
-WHERE valid = 1
+-- @found
+valid = 1
 	AND (username LIKE :like ESCAPE '!'
 		OR name LIKE :like ESCAPE '!'
 		OR email LIKE :like ESCAPE '!')
 	AND status IN (:status[0], :status[1])
 	AND role IN (:role[0], :role[1], :role[2], :role[3], :role[4])
 
--- @filter
-FROM user @where
-
 -- The members of a member's projects.
--- @filter_by
-FROM (SELECT DISTINCT o.user_id FROM member o WHERE o.project_id IN @member_projects) w
+-- @companions
+(SELECT DISTINCT o.user_id FROM member o WHERE o.project_id IN @member_projects) w
 	STRAIGHT_JOIN user ON id = w.user_id
-@where
 
 -- user_page(struct user_query) -> struct user
-SELECT @columns @filter ORDER BY username, id LIMIT :limit OFFSET :offset;
+SELECT @columns FROM user WHERE @found ORDER BY username, id LIMIT :limit OFFSET :offset;
 
 -- user_count(struct user_query) -> struct page_count
-SELECT COUNT(*) AS n @filter;
+SELECT COUNT(*) AS n FROM user WHERE @found;
 
 -- user_page_by(struct user_query) -> struct user
-SELECT @columns @filter_by ORDER BY username, id LIMIT :limit OFFSET :offset;
+SELECT @columns
+FROM @companions
+WHERE @found
+ORDER BY username, id LIMIT :limit OFFSET :offset;
 
 -- user_count_by(struct user_query) -> struct page_count
-SELECT COUNT(*) AS n @filter_by;
+SELECT COUNT(*) AS n FROM @companions WHERE @found;
 
 -- user_by_id(struct user) -> struct user
 SELECT @columns FROM user WHERE id = :id AND valid = 1;
@@ -62,9 +61,7 @@ SET version = version + 1, username = :username, name = :name, email = :email,
 WHERE id = :id AND valid = 1;
 
 -- user_delete(struct user)
-UPDATE user
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE id = :id AND valid = 1;
+UPDATE user SET @deleted WHERE id = :id AND valid = 1;
 
 -- user_delete_tokens(struct user)
 UPDATE api_token SET valid = 0 WHERE user_id = :id;

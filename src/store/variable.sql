@@ -7,7 +7,6 @@ SELECT v.id, v.`key`, v.value, v.secret, v.description, v.created_at, v.updated_
 		FROM variable_project p
 		WHERE p.variable_id = v.id), '[]') AS projects
 FROM variable v
-WHERE v.valid = 1
 
 -- @links
 SELECT p.variable_id, p.project_id, p.`key`, v.value, v.secret, p.sealed
@@ -15,13 +14,13 @@ FROM variable_project p
 	JOIN variable v ON v.id = p.variable_id
 
 -- variable_by_id(struct variable) -> struct variable
-@select AND v.id = :id;
+@select WHERE v.valid = 1 AND v.id = :id;
 
 -- variable_lock(struct variable) -> struct variable
 SELECT id FROM variable WHERE id = :id AND valid = 1 FOR UPDATE;
 
 -- variable_page(struct variable_query) -> struct variable
-@select ORDER BY v.`key`, v.id LIMIT :limit OFFSET :offset;
+@select WHERE v.valid = 1 ORDER BY v.`key`, v.id LIMIT :limit OFFSET :offset;
 
 -- variable_count() -> struct page_count
 SELECT COUNT(*) AS n FROM variable WHERE valid = 1;
@@ -37,9 +36,7 @@ SET version = version + 1, `key` = :key, value = :value, secret = :secret,
 WHERE id = :id AND valid = 1;
 
 -- variable_delete(struct variable)
-UPDATE variable
-SET valid = 0, version = version + 1, updated_at = CURRENT_TIMESTAMP(3)
-WHERE id = :id AND valid = 1;
+UPDATE variable SET @deleted WHERE id = :id AND valid = 1;
 
 -- variable_links_of(struct variable_link) -> struct variable_link
 @links WHERE p.variable_id = :variable_id;
