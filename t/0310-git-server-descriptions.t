@@ -46,6 +46,9 @@ for my $type (qw(gitea gitlab github)) {
 	probe($conf, 'repos', $ann, 7, $_, 1, 2) for '-', 'site';
 	probe($conf, 'branches', $ann, $url, $_, 2) for 1 .. 3;
 	probe($conf, 'commits', $ann, $url, $_, 1, 4) for ("main", "release/1.0", "a#b", "c%d");
+	my $other = $repo->commit('other', { file => "other\n" }, 'beside');
+	probe($conf, 'commit', $ann, $url, $_) for $hash, substr $hash, 0, 9;
+	probe($conf, 'contains', $ann, $url, $repo->tip('main'), $_) for $hash, $other;
 	probe($conf, 'status', $ann, $url, $hash, $_, 'main', 'it is so', 'https://slipway.example.org/1')
 	    for 0 .. 5;
 	$repo->rename('team/page');

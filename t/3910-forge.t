@@ -153,6 +153,29 @@ for my $kind (['gitea', ''], ['forgejo', '/git'], ['gitlab', ''], ['gitlab', '/l
 	is_deeply([@$first[2 .. 4]], ['number 9', 'Ann Author', 'author@example.org'],
 	    'a commit has its message and author');
 	ok(abs($first->[5] / 1000 - time) < 3600, 'a commit has its time');
+
+	# --- one commit, and whether a history contains it
+	$repo->branch('aside', $hashes[4]);
+	my $aside = $repo->commit('aside', { n => "aside\n" }, 'aside');
+	for my $part ($hashes[0], substr($hashes[0], 0, 8), substr $hashes[0], 0, 7) {
+		$got = ask($conf, 'commit', $token, $at, $part);
+		is($got->{hash}, $hashes[0], length($part) . ' digits of a hash are enough')
+		    or diag($got->{text});
+		is($got->{message}, 'number 1', 'the commit has its message');
+	}
+	my $missing = $type eq 'github' ? 'upstream_failed' : 'not_found';
+	rejected('no such commit', $missing, qr/./, $conf, 'commit', $token, $at, '0123456789');
+	$repo->branch('abcdef0', $hashes[4]);
+	rejected('a branch with such a name', 'not_found', qr/no such commit/, $conf, 'commit', $token, $at,
+	    'abcdef0');
+	$repo->drop_branch('abcdef0');
+	for my $case ((map { [$_, 'inside'] } @hashes[0, 4, 8]), [$aside, 'outside']) {
+		$got = ask($conf, 'contains', $token, $at, $hashes[8], $case->[0]);
+		is($got->{commit}, $case->[1], "a commit is $case->[1] of the history of a branch")
+		    or diag($got->{text});
+	}
+	ok(!ask($conf, 'contains', $token, $at, $hashes[8], '1' x 40)->{ok}, 'an unknown commit is an error');
+	$repo->drop_branch('aside');
 	for my $branch (@odd) {
 		my $one = ask($conf, 'commits', $token, $at, $branch, 1, 1);
 		is($one->{lines}[0][1], $hashes[-1], "commits of the branch $branch are read")

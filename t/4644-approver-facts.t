@@ -91,6 +91,10 @@ is(shown(order(branch => 'long', commitHash => uc $first, @lie)),
     "required long $first the first commit", 'a commit far back on a branch is confirmed');
 is(outcome(order(branch => 'long', commitHash => $feature)), '422 /commitHash',
     'a commit that a long branch does not have is rejected');
+is(shown(order(branch => 'long', commitHash => uc(substr $first, 0, 9), @lie)),
+    "required long $first the first commit", 'also by a part of its hash');
+is(outcome(order(branch => 'long', commitHash => substr $feature, 0, 9)), '422 /commitHash',
+    'a part of the hash of a commit that a long branch does not have is rejected');
 $forge->store->change(sub { $_[0]{no_not} = 1 });
 is(shown(order(branch => 'long', commitHash => $first, @lie)), "required long $first -",
     'a server that cannot compare does not reject a commit far back');

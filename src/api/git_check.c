@@ -87,29 +87,34 @@ lower_copy(struct arena *a, const char *hash)
 	return out;
 }
 
-/* Asks the server to compare the commit with the head of a long history. An
- * error answers nothing: the server may not know the commit. */
+/* Asks the server for the commit, of which a part of the hash is enough, and to
+ * compare it with the head of a long history. An error answers nothing: the
+ * server may not know the commit. */
 static void
 history_ask(const struct reading *of, struct git_check *c, const char *head)
 {
 	struct reading r = *of;
+	const struct git_commit *found;
 	const struct err *e;
-	bool done;
 
-	if (c->commit_hash == NULL || strlen(c->commit_hash) != strlen(head))
+	if (c->commit_hash == NULL || !of->is_live)
 		return;
-	r.what = READ_CONTAINED;
-	r.tip = head;
+	r.what = READ_COMMIT;
 	r.hash = lower_copy(of->rq->a, c->commit_hash);
 	e = git_read(&r);
+	found = r.list.items;
+	if (e == NULL) {
+		r.what = READ_CONTAINED;
+		r.hash = found->hash;
+		r.tip = head;
+		e = git_read(&r);
+	}
 	if (e == NULL && r.contained == FORGE_OUTSIDE)
 		c->known = GIT_ELSEWHERE;
 	if (e == NULL && r.contained == FORGE_INSIDE) {
 		c->known = GIT_KNOWN;
-		r.what = READ_COMMITS;
-		r.tip = r.hash;
-		r.page = (struct forge_page){ .page = 1, .limit = 1 };
-		e = page_look(&r, c, NULL, &done);
+		c->commit_hash = found->hash;
+		c->message = found->message;
 	}
 	if (e != NULL)
 		log_debug("whether a branch has commit %s: %s", c->commit_hash,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Branches, tags and commits come from the Git server's API, or, if there is none
- * or the repository is elsewhere, from the Git protocol and the runner's clone.
- * Repositories are listed by the API alone. */
+ * or the repository is elsewhere, from the Git protocol and the runner's clone. */
 #include "api/git_read.h"
 
 #include "access/setter.h"
@@ -11,7 +10,6 @@
 #include "deploy/repository.h"
 #include "store/deploy_key.h"
 #include "store/gitrepo.h"
-#include "store/identity.h"
 #include "web/scoreboard.h"
 
 /* Minimum time in ms that must be left for the Git server. The limit covers the
@@ -56,15 +54,41 @@ repo_find(struct reading *r, struct forge *forge, const char *token)
 	return e;
 }
 
-/* The address of a page. Clients make a link of it, so addresses with other
- * schemes are left out. */
-static const char *
-page_only(const char *url)
+const char *
+git_page_only(const char *url)
 {
 	const bool is_page = url != NULL &&
 	    (str_starts(url, "https://") || str_starts(url, "http://"));
 
 	return is_page ? url : NULL;
+}
+
+static struct git_commit
+commit_of(const struct forge_commit *from)
+{
+	return (struct git_commit){ .hash = from->hash,
+		.message = from->message,
+		.author_name = from->author_name,
+		.author_email = from->author_email,
+		.committed_at = from->committed_at,
+		.url = git_page_only(from->url) };
+}
+
+static const struct err *
+commit_read(struct reading *r, struct forge *forge, const char *token)
+{
+	struct arena *a = r->rq->a;
+	struct forge_commit got;
+	struct git_commit *to;
+	const struct err *e;
+
+	e = forge_commit_find(forge, a, token, &r->repo, r->hash, &got);
+	if (e != NULL)
+		return e;
+	to = arena_alloc(a, 1, sizeof(*to));
+	*to = commit_of(&got);
+	r->list = (struct list){ .items = to, .n = 1 };
+	return NULL;
 }
 
 static const struct err *
@@ -87,12 +111,7 @@ commits_read(struct reading *r, struct forge *forge, const char *token)
 	from = got.items;
 	to = arena_alloc(a, got.n, sizeof(*to));
 	for (i = 0; i < got.n; i++)
-		to[i] = (struct git_commit){ .hash = from[i].hash,
-			.message = from[i].message,
-			.author_name = from[i].author_name,
-			.author_email = from[i].author_email,
-			.committed_at = from[i].committed_at,
-			.url = page_only(from[i].url) };
+		to[i] = commit_of(&from[i]);
 	r->list = (struct list){ .items = to, .n = got.n };
 	return NULL;
 }
@@ -194,6 +213,8 @@ ask(struct forge *forge, struct arena *a, const struct access_token *token,
 	r->is_found = r->is_live = true;
 	if (r->what == READ_COMMITS)
 		return commits_read(r, forge, token->text);
+	if (r->what == READ_COMMIT)
+		return commit_read(r, forge, token->text);
 	if (r->what == READ_TAGS)
 		return tags_at(r, forge, token->text);
 	if (r->what == READ_CONTAINED)
@@ -526,72 +547,4 @@ git_tip(struct req *rq, int64_t project_id, const struct git_ref *ref,
 		out->hash = ((const struct forge_branch *)r.list.items)
 				->commit_hash;
 	return NULL;
-}
-
-/* A request for the repositories of an account. */
-struct listing {
-	struct req *rq;
-	const char *search;
-	struct forge_page *page;
-	struct list *out;
-};
-
-static const struct err *
-repositories_ask(struct forge *forge, struct arena *a,
-    const struct access_token *token, void *context)
-{
-	struct listing *l = context;
-	struct identity who = { .forge_id = NULL };
-	struct git_repository *to;
-	const struct forge_repo *from;
-	const struct err *e;
-	struct list got;
-	size_t i;
-
-	if (token->as == ACCESS_USER &&
-	    (e = identity_of(l->rq->db, a, l->rq->who.user_id, &who)) != NULL)
-		return e;
-	e = forge_repos(forge, a, token->text, who.forge_id, l->search, l->page,
-	    &got);
-	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_as(e, ERR_UPSTREAM, 404);
-	if (e != NULL)
-		return e;
-	from = got.items;
-	to = arena_alloc(a, got.n, sizeof(*to));
-	for (i = 0; i < got.n; i++)
-		to[i] = (struct git_repository){ .path = from[i].path,
-			.repository = forge_repo_address(forge, a, &from[i]),
-			.default_branch = from[i].default_branch,
-			.url = page_only(from[i].url) };
-	*l->out = (struct list){ .items = to, .n = got.n };
-	return NULL;
-}
-
-const struct err *
-git_repositories(struct req *rq, const char *search, struct forge_page *page,
-    struct list *out)
-{
-	const struct access *access = rq->access;
-	struct listing l = { .rq = rq,
-		.search = search,
-		.page = page,
-		.out = out };
-	const struct err *e;
-	int64_t until;
-
-	*out = (struct list){ .items = NULL };
-	if ((e = git_until(rq, &until)) != NULL)
-		return e;
-	if (access->forge == NULL &&
-	    !str_eq(rq->settings->gitserver.type, "git"))
-		return gitserver_missing(rq, "Reading from the Git server", 1);
-	if (access->forge == NULL || !forge_has_api(access->forge))
-		return err_public(ERR_CONFIG,
-		    "The Git server has no API (gitserver.type is git), so its "
-		    "repositories cannot be listed.");
-	forge_until(access->forge, until);
-	e = access_call(access, rq->a, rq->who.user_id, repositories_ask, &l);
-	forge_until(access->forge, 0);
-	return e != NULL ? git_error(e) : NULL;
 }

@@ -9,7 +9,13 @@
 #include "store/project.h"
 #include "web/req.h"
 
-enum reading_what { READ_BRANCHES, READ_TAGS, READ_COMMITS, READ_CONTAINED };
+enum reading_what {
+	READ_BRANCHES,
+	READ_TAGS,
+	READ_COMMITS,
+	READ_COMMIT,
+	READ_CONTAINED
+};
 
 /* A request and its result. */
 struct reading {
@@ -26,7 +32,9 @@ struct reading {
 	/* READ_COMMITS from it on, if the server has an API; READ_CONTAINED: the
 	 * end of the history */
 	const char *tip;
-	const char *hash;              /* READ_CONTAINED: the commit */
+	/* READ_CONTAINED: the commit; READ_COMMIT: it, or the beginning of its
+	 * hash; only if the server has an API */
+	const char *hash;
 	enum forge_contains contained; /* the result of that */
 	struct forge_repo known;       /* as stored, else by its path */
 	struct forge_repo repo;
@@ -69,6 +77,10 @@ MUSTCHECK const struct err *git_tip(struct req *, int64_t project_id,
 /* Reads what it describes, with the caller's own access to the Git server.
  * Errors have a detail for the client. */
 MUSTCHECK const struct err *git_read(struct reading *);
+
+/* The address of a page. Clients make a link of it, so those with other schemes
+ * become NULL. */
+const char *git_page_only(const char *url);
 
 /* Stores the number and the path that the server showed to a trusted token, and
  * gives the project the new address if the repository was renamed and the role of

@@ -197,6 +197,11 @@ MUSTCHECK const struct err *forge_commits(struct forge *, struct arena *,
 MUSTCHECK const struct err *forge_history(struct forge *, struct arena *,
     const char *access, const struct forge_repo *, const char *hash,
     struct forge_page *, struct list *out);
+/* The commit with that hash, or the only one whose hash begins with it.
+ * ERR_NOTFOUND or ERR_UPSTREAM if there is none, or several. */
+MUSTCHECK const struct err *forge_commit_find(struct forge *, struct arena *,
+    const char *access, const struct forge_repo *, const char *hash,
+    struct forge_commit *out);
 enum forge_contains {
 	FORGE_UNSURE, /* the server does not say */
 	FORGE_INSIDE,

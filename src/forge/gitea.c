@@ -95,6 +95,8 @@ const struct forge_ops forge_gitea = {
 		/* by its full name: a tag of the same would come before */
 		.commits = "/repos/{path}/commits?sha=refs/heads/{branch}"
 			   "&stat=false&verification=false&files=false",
+		.commit = "/repos/{path}/git/commits/{hash}"
+			  "?stat=false&verification=false&files=false",
 		.history = "/repos/{path}/commits?sha={hash}"
 			   "&stat=false&verification=false&files=false",
 		/* its comparison does not say where they part */

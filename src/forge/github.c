@@ -64,8 +64,10 @@ const struct forge_ops forge_github = {
 		.repo_by_id = "/repositories/{id}",
 		.branches = "/repos/{path}/branches",
 		.commits = "/repos/{path}/commits?sha={branch}",
-		.history = "/repos/{path}/commits?sha={hash}",
 		/* the first page would list the files */
+		.commit = "/repos/{path}/commits/{hash}?per_page=1&page=2",
+		.history = "/repos/{path}/commits?sha={hash}",
+		/* as above */
 		.base = "/repos/{path}/compare/{branch}...{hash}"
 			"?per_page=1&page=2",
 		.status = "/repos/{path}/statuses/{hash}",

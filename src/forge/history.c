@@ -28,19 +28,49 @@ forge_history(struct forge *f, struct arena *a, const char *access,
 	    page, out);
 }
 
+/* Asks for one commit; `path` is where the response has it. */
+static const struct err *
+commit_ask(struct forge *f, struct arena *a, const struct forge_ask *ask,
+    const struct json_path *path, struct forge_commit *out)
+{
+	struct http_response got;
+	const struct err *e;
+
+	*out = (struct forge_commit){ .hash = NULL };
+	forge_begin(f);
+	if ((e = forge_ask(f, a, ask, &got)) != NULL ||
+	    (e = forge_judge(f, a, &got)) != NULL)
+		return e;
+	return json_pick(a, path, got.body, got.len, out);
+}
+
+/* Servers also take the name of a branch or tag, which can look like a hash. */
+const struct err *
+forge_commit_find(struct forge *f, struct arena *a, const char *access,
+    const struct forge_repo *repo, const char *hash, struct forge_commit *out)
+{
+	const struct forge_ask ask = {
+		.url = forge_url(f, a, f->ops->form.commit, repo, NULL, hash),
+		.access = access
+	};
+	const struct err *e;
+
+	e = commit_ask(f, a, &ask, f->ops->path.commit, out);
+	if (e != NULL)
+		return e;
+	return str_starts(out->hash, hash) ?
+	    NULL :
+	    err_public(ERR_NOTFOUND, "The repository has no such commit.");
+}
+
 static const struct err *
 base_compare(struct forge *f, struct arena *a, const struct forge_ask *ask,
     const char *hash, enum forge_contains *out)
 {
-	struct forge_commit base = { .hash = NULL };
-	struct http_response got;
+	struct forge_commit base;
 	const struct err *e;
 
-	forge_begin(f);
-	if ((e = forge_ask(f, a, ask, &got)) != NULL ||
-	    (e = forge_judge(f, a, &got)) != NULL ||
-	    (e = json_pick(a, f->ops->path.base, got.body, got.len, &base)) !=
-		NULL)
+	if ((e = commit_ask(f, a, ask, f->ops->path.base, &base)) != NULL)
 		return e;
 	*out = str_eq(base.hash, hash) ? FORGE_INSIDE : FORGE_OUTSIDE;
 	return NULL;

@@ -21,6 +21,7 @@ struct forge_forms {
 	const char *branch; /* NULL = the request for its commits shows whether
 			     * it exists */
 	const char *commits;
+	const char *commit;
 	const char *history; /* the commit and those before it */
 	const char *base;    /* where two commits part; NULL = see `beyond` */
 	const char *beyond;  /* the commits of one that the other lacks; some

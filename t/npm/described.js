@@ -49,14 +49,16 @@ function githubPaths() {
 	return found;
 }
 
-// GitLab: type, index of the options, and index of the state if it is separate.
+// GitLab: type, index of the options, and the indices of members that are separate.
 const gitlab = new Map([
 	['GET /user', ["Users['showCurrentUser']", 0]],
 	['GET /projects', ["Projects['all']", 0]],
 	['GET /projects/{id}', ["Projects['show']", 1]],
 	['GET /projects/{id}/repository/branches', ["Branches['all']", 1]],
 	['GET /projects/{id}/repository/commits', ["Commits['all']", 1]],
-	['POST /projects/{id}/statuses/{sha}', ["Commits['editStatus']", 3, 2]],
+	['GET /projects/{id}/repository/commits/{sha}', ["Commits['show']", 2]],
+	['GET /projects/{id}/repository/merge_base', ["Repositories['mergeBase']", 2, { 'refs[]': 1 }]],
+	['POST /projects/{id}/statuses/{sha}', ["Commits['editStatus']", 3, { state: 2 }]],
 ]);
 
 // Returns the form that matches a path; if several do, the one with the fewest
@@ -126,12 +128,13 @@ const writers = {
 		const operation = gitlab.get(r.method + ' ' + form);
 		if (!operation)
 			return null;
-		const [type, options, state] = operation;
+		const [type, options, apart] = operation;
 		const sent = { ...typed(r.query), ...r.body };
 		const lines = [`type F = ${type};`];
-		if (state) {
-			lines.push(declare('state', `Parameters<F>[${state}]`, sent.state));
-			delete sent.state;
+		for (const [name, index] of Object.entries(apart || {})) {
+			const value = name.endsWith('[]') ? [sent[name]] : sent[name];
+			lines.push(declare(name.replace('[]', ''), `Parameters<F>[${index}]`, value));
+			delete sent[name];
 		}
 		return [...lines, declare('options', `NonNullable<Parameters<F>[${options}]>`, camel(sent))];
 	},
@@ -140,7 +143,7 @@ const writers = {
 const faults = records.map(() => []);
 const lines = ["import type { Api as Gitea } from 'gitea-js';",
 	"import type { paths } from '@octokit/openapi-types';",
-	"import type { Branches, Commits, Projects, Users } from '@gitbeaker/core';",
+	"import type { Branches, Commits, Projects, Repositories, Users } from '@gitbeaker/core';",
 	'type Some<T> = T extends (infer U)[] ? Some<U>[]',
 	'\t: T extends object ? { [K in keyof T]?: Some<T[K]> } : T;'];
 const owner = [];

@@ -248,6 +248,40 @@ commits(void)
 }
 
 static const struct err *
+commit(void)
+{
+	struct forge_commit c;
+	struct forge_repo r;
+	const struct err *e;
+
+	if ((e = find(&r)) != NULL ||
+	    (e = forge_commit_find(forge, a, text(arg[0]), &r, arg[2], &c)) !=
+		NULL)
+		return e;
+	say("hash", c.hash);
+	say("message", c.message);
+	return NULL;
+}
+
+static const struct err *
+contains(void)
+{
+	static const char *const words[] = { [FORGE_UNSURE] = "unsure",
+		[FORGE_INSIDE] = "inside",
+		[FORGE_OUTSIDE] = "outside" };
+	enum forge_contains found;
+	struct forge_repo r;
+	const struct err *e;
+
+	if ((e = find(&r)) != NULL ||
+	    (e = forge_contains(forge, a, text(arg[0]), &r, arg[2], arg[3],
+		 &found)) != NULL)
+		return e;
+	say("commit", words[found]);
+	return NULL;
+}
+
+static const struct err *
 status(void)
 {
 	const struct forge_status st = { .state = (enum commit_state)number(
@@ -319,6 +353,8 @@ static const struct {
 	{ "repos", 5, repos },
 	{ "branches", 4, branches },
 	{ "commits", 5, commits },
+	{ "commit", 3, commit },
+	{ "contains", 4, contains },
 	{ "status", 7, status },
 	{ "clone", 2, clone },
 	{ "ls", 3, ls },

@@ -10,7 +10,7 @@ use Exporter 'import';
 use MIME::Base64 qw(decode_base64);
 use Slipway::Forge::State qw(git_out ref_text);
 
-our @EXPORT_OK = qw(branches base_of commits commit_of named tip_of default_branch serve_git);
+our @EXPORT_OK = qw(branches base_of commits commit_named commit_of named tip_of default_branch serve_git);
 
 my $zero = '0' x 40;
 
@@ -94,6 +94,14 @@ sub commit_of {
 	my ($dir, $hash) = @_;
 	my ($commit) = _read_commits($dir, '--max-count=1', $hash);
 	return $commit;
+}
+
+# The commit of a branch, a tag, a hash or the beginning of one; undef if there is none,
+# or several begin so.
+sub commit_named {
+	my ($dir, $name) = @_;
+	my $hash = tip_of($dir, $name);
+	return defined $hash ? commit_of($dir, $hash) : undef;
 }
 
 # How each type of server accepts a token as user and password.

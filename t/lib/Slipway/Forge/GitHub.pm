@@ -6,7 +6,7 @@ package Slipway::Forge::GitHub;
 use strict;
 use warnings;
 use MIME::Base64 qw(decode_base64);
-use Slipway::Forge::Git qw(base_of branches commits default_branch tip_of);
+use Slipway::Forge::Git qw(base_of branches commit_named commits default_branch tip_of);
 
 sub base { return '/api/v3' }
 
@@ -25,6 +25,10 @@ my @routes = (
 		do => sub { branch_list($_[0], $_[0]->repo_by_id($_[1])) } },
 	{ method => 'GET', path => '/repositories/{id}/commits', %commit_query,
 		do => sub { commit_list($_[0], $_[0]->repo_by_id($_[1])) } },
+	{ method => 'GET', path => '/repositories/{id}/commits/{ref}', query => [qw(page per_page)],
+		do => sub { commit($_[0], $_[2], $_[0]->repo_by_id($_[1])) } },
+	{ method => 'GET', path => '/repos/{owner}/{repo}/commits/{ref}', query => [qw(page per_page)],
+		do => sub { commit($_[0], $_[3], $_[0]->repo_by_path("$_[1]/$_[2]")) } },
 	{ method => 'GET', path => '/repos/{owner}/{repo}/compare/{basehead}', query => [qw(page per_page)],
 		do => sub { compare($_[0], $_[3], $_[0]->repo_by_path("$_[1]/$_[2]")) } },
 	{ method => 'POST', path => '/repositories/{id}/statuses/{sha}', user => 1, body => \%status,
@@ -151,6 +155,14 @@ sub commit_list {
 		{ $c->links("$c->{api}/repositories/$repo->{id}/commits", 'per_page', $page, $limit,
 		$total) },
 		[map { _commit($c, $repo, $_) } @commits]];
+}
+
+sub commit {
+	my ($c, $ref, $repo, $fault) = @_;
+	return $fault if $fault;
+	my $commit = commit_named($c->git_dir($repo), $ref);
+	return $commit ? [200, {}, _commit($c, $repo, $commit)]
+	    : failed(undef, $c, 422, "No commit found for SHA: $ref");
 }
 
 sub compare {

@@ -5,7 +5,7 @@ package Slipway::Forge::GitLab;
 
 use strict;
 use warnings;
-use Slipway::Forge::Git qw(base_of branches commit_of commits default_branch tip_of);
+use Slipway::Forge::Git qw(base_of branches commit_named commit_of commits default_branch tip_of);
 
 sub base { return '/api/v4' }
 
@@ -26,6 +26,8 @@ my @routes = (
 	{ method => 'GET', path => '/projects/{id}/repository/commits', do => \&commit_list,
 		query => [qw(ref_name since until path author all with_stats first_parent order trailers page
 		    per_page)] },
+	{ method => 'GET', path => '/projects/{id}/repository/commits/{sha}', do => \&commit,
+		query => ['stats'] },
 	{ method => 'GET', path => '/projects/{id}/repository/merge_base', do => \&merge_base,
 		query => ['refs[]'] },
 	{ method => 'POST', path => '/projects/{id}/statuses/{sha}', user => 1, body => \%status,
@@ -180,6 +182,15 @@ sub commit_list {
 	my ($total, @commits) = commits($dir, $tip, ($page - 1) * $limit, $limit);
 	return [200, { _paging($c, 'commits', $repo, $page, $limit, $total, 0) },
 		[map { _commit($c, $repo, $_) } @commits]];
+}
+
+sub commit {
+	my ($c, $id, $sha) = @_;
+	my ($repo, $fault) = project($c, $id);
+	return $fault if $fault;
+	my $commit = commit_named($c->git_dir($repo), $sha);
+	return $commit ? [200, {}, _commit($c, $repo, $commit)]
+	    : failed(undef, $c, 404, '404 Commit Not Found');
 }
 
 sub merge_base {

@@ -5,7 +5,7 @@ package Slipway::Forge::Gitea;
 
 use strict;
 use warnings;
-use Slipway::Forge::Git qw(branches commit_of commits default_branch named);
+use Slipway::Forge::Git qw(branches commit_named commit_of commits default_branch named);
 
 sub base { return '/api/v1' }
 
@@ -24,6 +24,8 @@ my @routes = (
 	{ method => 'GET', path => '/repos/{owner}/{repo}/branches/{branch}', do => \&branch },
 	{ method => 'GET', path => '/repos/{owner}/{repo}/commits', do => \&commit_list,
 		query => [qw(sha path since until stat verification files page limit not)] },
+	{ method => 'GET', path => '/repos/{owner}/{repo}/git/commits/{sha}', do => \&commit,
+		query => [qw(stat verification files)] },
 	{ method => 'POST', path => '/repos/{owner}/{repo}/statuses/{sha}', user => 1, body => \%status,
 		do => \&status },
 );
@@ -180,6 +182,15 @@ sub commit_list {
 		'X-PageCount' => $pages, 'X-HasMore' => $page < $pages ? 'true' : 'false',
 		$c->links("$c->{api}/repos/$owner/$name/commits", 'limit', $page, $limit, $total) },
 		[map { _commit($c, $repo, $_) } @commits]];
+}
+
+# Like Gitea, takes a hash, a part of one, or the name of a branch or tag.
+sub commit {
+	my ($c, $owner, $name, $sha) = @_;
+	my ($repo, $fault) = $c->repo_by_path("$owner/$name");
+	return $fault if $fault;
+	my $commit = commit_named($c->git_dir($repo), $sha);
+	return $commit ? [200, {}, _commit($c, $repo, $commit)] : failed(undef, $c, 404);
 }
 
 sub version { my ($c) = @_; return $c->{state}{version} || '1.22.6' }
