@@ -158,6 +158,7 @@ CREATE TABLE deployment (
 	warnings INT(11) NOT NULL DEFAULT 0,
 	git_since DATETIME(3),
 	not_before DATETIME(3),
+	commit_look_at DATETIME(3),
 	PRIMARY KEY (id),
 	UNIQUE KEY deployment_running (running_project),
 	KEY deployment_queue (status, project_id, id),

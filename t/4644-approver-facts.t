@@ -102,20 +102,53 @@ is(order(branch => 'long', commitHash => $feature)->{status}, 201,
     'nor one that is not there: the job decides');
 $forge->store->change(sub { $_[0]{no_not} = 0 });
 
-# --- pushes: whoever knows the secret can sign any message
-$api->put("/api/projects/$project", { triggers => [{ branch => 'main', pipelineId => $pipeline,
-	environmentId => $production }] });
+# --- pushes: whoever knows the secret can sign any message, and any commit of the repository
+$api->put("/api/projects/$project", { triggers => [
+	map { { $_ => '*', pipelineId => $pipeline, environmentId => $production } } 'branch', 'tag' ] });
 my $secret = $api->put("/api/projects/$project/hook-secret")->{json}{secret};
-my ($headers, $body) = push_event('gitea', $secret, path => 'team/site', repo_id => $repo->id,
-    commit => $second, body => { head_commit => { id => $second, message => 'Fix a typo' } });
-my $pushed = $api->as('none')->post("/api/hooks/$project", $body, $headers)->{json}{data}[0];
-isnt($all->show($pushed->{id})->{commitMessage}, 'Fix a typo',
-    'the message of an event is not shown as fact');
+sub push_of {
+	my ($commit, %o) = @_;
+	my ($headers, $body) = push_event('gitea', $secret, path => 'team/site', repo_id => $repo->id,
+	    commit => $commit, %o, body => { head_commit => { id => $commit, message => 'Fix a typo' } });
+	my $got = $api->as('none')->post("/api/hooks/$project", $body, $headers);
+	return $got->{json}{data}[0]{id} // die "push: $got->{status} $got->{body}";
+}
+# What an approver is shown, when it is so.
+sub shown_of {
+	my ($id, $want, $name) = @_;
+	my $is = '';
+	poll(20, sub {
+		my $d = $all->show($id);
+		$is = join ' ', map { $_ // '-' } @$d{qw(approval branch tag commitHash commitMessage)},
+		    $d->{commitRead} ? 'read' : 'unread';
+		return $is eq $want;
+	});
+	return is($is, $want, $name);
+}
+my @pushed = (push_of($tip, ref => 'refs/heads/long'), push_of($second, ref => 'refs/tags/v2'),
+    push_of($feature, ref => 'refs/heads/main'));
+shown_of($pushed[0], "required long - $tip change 310 read", 'a push to a branch: its commit is read');
+shown_of($pushed[1], "required - v2 $second the second commit read", 'a push of a tag: its commit is read');
+my $looked = qr/deployment $pushed[2] waits for approval: .*does not confirm/;
+ok(poll(20, sub { $all->runner->said =~ $looked }),
+    'the runner has looked at the push of a commit of another branch');
+shown_of($pushed[2], "required main - $feature - unread", 'an approver sees that it was not confirmed');
+like($all->show($pushed[2])->{waitingFor}[0]{detail}, qr/has not confirmed that the branch or tag has this/,
+    'the reason for which it waits says so');
+unlike($all->show($pushed[0])->{waitingFor}[0]{detail}, qr/confirmed/, 'not if it was confirmed');
+my $maker = $db->sql("SELECT read_by FROM deployment WHERE id = $pushed[0]");
+$db->sql("UPDATE user SET status = 'inactive' WHERE id = $maker");
+my $left = push_of($repo->tip('main'), ref => 'refs/heads/main');
+poll(60, sub { $all->runner->said =~ /deployment $left waits for approval/ }) or fail('nobody looked');
+$db->sql("UPDATE user SET status = 'active' WHERE id = $maker");
+shown_of($left, "required main - @{[$repo->tip('main')]} - unread",
+    'the access of a user who has left is not used');
 
 # --- a Git server that does not respond
 $forge->stop_nginx;
 is(shown(order(branch => 'main', commitHash => $feature, @lie)), "required main $feature -",
     'without the server, a deployment is created, and its message is not shown');
+my $later = order(branch => 'main', commitHash => $first, @lie)->{json}{id};
 my $got = order(pipelineId => $restart, branch => 'main', commitHash => $feature, @lie);
 is(outcome($got), '422 /commitHash', 'unless no checkout would compare the commit');
 $got = order(environmentId => $staging, pipelineId => $restart, branch => 'main', commitHash => $feature,
@@ -125,4 +158,6 @@ my $end = $all->wait($got->{json}{id});
 is($end->{status}, 'success', 'and runs');
 $got = $api->post("/api/deployments/$end->{id}/promote", { environmentId => $production }, $as);
 is(shown($got), "required main $feature -", 'a promotion to approval does not show its message');
+$forge->start_nginx;
+shown_of($later, "required main - $first the first commit read", 'the commit is read later');
 done_testing;

@@ -245,13 +245,9 @@ text_keep(struct arena *a, const char *text)
 static const char *
 message_keep(struct arena *a, const char *message)
 {
-	size_t len = message == NULL ? 0 : strlen(message);
-
-	while (len > 0 && message[len - 1] == '\n')
-		len--;
 	return message == NULL ?
 	    NULL :
-	    str_clip(a, arena_strndup(a, message, len), MESSAGE_MAX);
+	    str_clip(a, str_chomp(a, message), MESSAGE_MAX);
 }
 
 /* Runs the body, again with the commit of the branch or tag if approval requires

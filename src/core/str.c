@@ -37,6 +37,16 @@ str_ends(const char *s, const char *suffix)
 }
 
 const char *
+str_chomp(struct arena *a, const char *s)
+{
+	size_t len = strlen(s);
+
+	while (len > 0 && s[len - 1] == '\n')
+		len--;
+	return arena_strndup(a, s, len);
+}
+
+const char *
 str_clip(struct arena *a, const char *s, size_t max)
 {
 	static const char ellipsis[] = "…";

@@ -17,6 +17,8 @@ bool str_ends(const char *s, const char *suffix);
 
 /* The number of code points in well-formed UTF-8. */
 size_t str_chars(const char *s);
+/* A copy without the newlines at its end. */
+const char *str_chomp(struct arena *, const char *s);
 /* The text; of one that is longer than `max` bytes as many whole characters as
  * fit before an ellipsis. */
 const char *str_clip(struct arena *, const char *s, size_t max);

@@ -31,6 +31,7 @@
 	X(leases)							\
 	X(house)							\
 	X(wipes)							\
+	X(facts)							\
 	X(statuses)							\
 	X(notices)							\
 	X(prompts)							\

@@ -104,6 +104,10 @@ static const struct field deployment_fields[] = {
 	D(warnings, 0,
 	    .doc = "How many steps failed that may fail; detail names them if "
 		   "the deployment succeeded."),
+	D(commit_read, 0,
+	    .doc = "Whether the branch or tag and the message of the commit "
+		   "were read from the repository; else they are those of the "
+		   "request or of the push event."),
 	D(queue_position, FIELD_DETAIL | FIELD_NULL,
 	    .doc = "Number of pending deployments of the project that come "
 		   "before it; null once it has started."),

@@ -25,7 +25,7 @@ RETURNING id, project_id, pipeline_id, environment_id, branch, tag, commit_hash,
 	commit_message, env_vars, env_vars_sent, status, reason, detail, `trigger`,
 	retry_of, created_by, approval, approval_by, approval_at, approval_comment,
 	rollback_reason, runner, created_at, started_at, finished_at, log_size, warnings,
-	env_role, checkout
+	commit_read, env_role, checkout
 
 -- @step_of
 position, name, script, directory, timeout_seconds, run_when, may_fail

@@ -40,8 +40,8 @@ struct deployment {
 	const char *tag;    /* NULL = a branch */
 	const char *commit_hash;
 	const char *commit_message;
-	bool commit_read; /* these were read from the repository; write-only */
-	struct json_text env_vars;      /* secret values are null */
+	bool commit_read;          /* these were read from the repository */
+	struct json_text env_vars; /* secret values are null */
 	struct json_text env_vars_sent; /* array of the keys that the request
 					 * set; NULL = unknown */
 	struct json_text secret_vars;   /* the secret values, sealed;

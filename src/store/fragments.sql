@@ -125,7 +125,7 @@ d.id, d.project_id, d.pipeline_id, d.environment_id, d.branch, d.tag, d.commit_h
 -- @deployment_columns
 d.status, d.reason, d.detail, d.`trigger`, d.retry_of, d.created_by, d.approval,
 d.approval_by, d.approval_at, d.approval_comment, d.rollback_reason, d.runner,
-d.created_at, d.started_at, d.finished_at, d.log_size, d.warnings, d.env_role,
+d.created_at, d.started_at, d.finished_at, d.log_size, d.warnings, d.commit_read, d.env_role,
 d.checkout
 
 -- Nothing but the head of the deployment's branch may run.

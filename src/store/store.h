@@ -31,6 +31,7 @@
 	X(deployment_make)						\
 	X(device)							\
 	X(environment)							\
+	X(fact)								\
 	X(figures)							\
 	X(gitaccount)							\
 	X(gitrepo)							\

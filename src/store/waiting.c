@@ -115,8 +115,12 @@ waiting_begin(struct arena *a, const struct waiting_queue *before,
 	d->queue_position = (struct maybe){ .set = false };
 	if (awaits_approval(d)) {
 		*w = (struct waiting){ .reason = "approval",
-			.detail = "An approver of its environment has to "
-				  "approve or deny it." };
+			.detail = d->commit_read || d->commit_hash == NULL ?
+			    "An approver of its environment has to approve or "
+			    "deny it." :
+			    "An approver of its environment has to approve or "
+			    "deny it. The Git server has not confirmed that "
+			    "the branch or tag has this commit." };
 		d->waiting_for.n = 1;
 		return;
 	}

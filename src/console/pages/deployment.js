@@ -191,6 +191,15 @@ function notifyButton(d, context) {
 }
 
 /**
+ * What an approver must know of a branch and a commit that only the request or the event names.
+ * @param {Deployment} d
+ */
+function unconfirmed({ status, approval: needs, commitHash, commitRead }) {
+	return status === 'pending' && needs === 'required' && commitHash !== null && !commitRead
+		&& el('div', { class: 'hint' }, t.deployment.unconfirmed);
+}
+
+/**
  * @param {Deployment} d
  * @param {Context} context
  */
@@ -200,7 +209,7 @@ function facts(d, context) {
 		[t.deployment.project, el('a', { href: href(`/projects/${d.projectId}`) }, projectName(d.projectId))],
 		[t.deployment.environment, place(d)],
 		[t.deploy.pipeline, pipelineLink(d, context)],
-		[t.deployment.revision, [ref(d), ' ', commit(d.commitHash, d.commitMessage)]],
+		[t.deployment.revision, [ref(d), ' ', commit(d.commitHash, d.commitMessage), unconfirmed(d)]],
 		[t.deployment.by, [origin(d), ', ', ago(d.createdAt)]],
 		[t.deployment.took, d.startedAt !== null && runTime(d)],
 		[t.environment.runner, d.runner],

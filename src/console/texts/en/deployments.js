@@ -100,6 +100,7 @@ export const deployments = {
 		approvals: { required: 'Needed', granted: 'Approved', denied: 'Denied' },
 		/** @param {string} name */
 		decidedBy: (name) => `by ${name}`,
+		unconfirmed: 'The Git server has not confirmed that the branch or tag has this commit.',
 		envVarsSent: 'Set by the request',
 		rollbackReason: 'Reason',
 		deleted: 'Deleted',
