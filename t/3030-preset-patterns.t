@@ -86,6 +86,23 @@ is($got->{status}, 422, 'an import with long values in many schedules is rejecte
 like(fault($got), qr{/schedules/\d+: cannot be checked: .* take too long}, 'the error says why');
 cmp_ok(cpu_time($api->workers) - $used, '<', 5, 'its parts share the time for patterns');
 
+# --- after a deadlock, a transaction is repeated, but the work has one budget
+$api->put("/api/projects/$project", { envPresets => [ { key => 'WORD', label => 'L', type => 'input',
+	pattern => '(a|b)*a(a|b){240}c?' } ] });
+my %costly = (projectId => $project, envVars => { WORD => 'a' x 45_000 });
+is($api->post('/api/deployments', \%costly)->{status}, 201, 'a costly value is accepted');
+$db->sql('CREATE TRIGGER deadlocks BEFORE INSERT ON deployment FOR EACH ROW BEGIN'
+    . ' SET @tries = COALESCE(@tries, 0) + 1; IF @tries < 5 THEN'
+    . " SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'Deadlock'; END IF; END");
+$used = cpu_time($api->workers);
+$got = $api->post('/api/deployments', \%costly);
+is($got->{status}, 422, 'not again and again');
+like(fault($got), qr{/envVars/WORD: takes too long to match}, 'the error says why');
+cmp_ok(cpu_time($api->workers) - $used, '<', 1, 'it took no more than the budget');
+$got = $api->post('/api/deployments', { projectId => $project, envVars => { WORD => 'a' x 300 } });
+is($got->{status}, 201, 'a value that is cheap to match is accepted after deadlocks') or diag($got->{body});
+$db->sql('DROP TRIGGER deadlocks');
+
 # --- a retry checks the values again
 my @many = map { "WORD$_" } 1 .. 30;
 $api->put("/api/projects/$project", { envPresets => [ map { { key => $_, label => 'L', type => 'input' } }

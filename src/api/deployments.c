@@ -85,7 +85,7 @@ static const struct err *
 work_begin(struct work *w)
 {
 	arena_clear(w->a);
-	faults_init(&w->rq->faults, w->rq->a);
+	faults_again(&w->rq->faults, w->rq->a);
 	w->tip = (struct deploy_tip){ .is_missing = false };
 	return replay_find(w->rq, &w->key, &w->replayed);
 }

@@ -255,7 +255,7 @@ push_fire(struct take *t, const struct project *p)
 	e = pushed_fire(&t->deploy, t->rq->a, p, &pushed, &t->result);
 	if (e == NULL)
 		e = pushed_note(&t->deploy, p->id, &pushed, &t->result);
-	faults_init(&t->rq->faults, t->rq->a);
+	faults_again(&t->rq->faults, t->rq->a);
 	if (e != NULL || t->result.matching == t->result.caught ||
 	    t->result.made > 0 || t->result.skip != NULL)
 		return e;

@@ -12,6 +12,15 @@ faults_init(struct faults *f, struct arena *a)
 	f->a = a;
 }
 
+void
+faults_again(struct faults *f, struct arena *a)
+{
+	const size_t work = f->work;
+
+	faults_init(f, a);
+	f->work = work;
+}
+
 static void add(struct faults *, const char *, const char *, va_list)
     PRINTFLIKE(3, 0);
 

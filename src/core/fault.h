@@ -28,6 +28,9 @@ struct faults {
 
 /* The arena must outlive the list. */
 void faults_init(struct faults *, struct arena *);
+/* Empties the list to check the same input again: the work of patterns has one
+ * budget for all times. */
+void faults_again(struct faults *, struct arena *);
 /* `pointer` is copied. */
 void faults_add(struct faults *, const char *pointer, const char *fmt, ...)
     PRINTFLIKE(3, 4);

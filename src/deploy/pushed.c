@@ -24,7 +24,6 @@ struct firing {
 	int64_t project_id;
 	const struct pushed *push;
 	struct list triggers;
-	size_t budget;      /* of work, to match files with the paths */
 	struct list caught; /* struct push_caught: what a runner has made */
 	bool all_caught;
 	struct pushed_result *out;
@@ -42,7 +41,7 @@ head_of(int64_t project_id, const struct pushed *push)
 void
 pushed_result_init(struct pushed_result *r)
 {
-	*r = (struct pushed_result){ .made = 0 };
+	*r = (struct pushed_result){ .budget = MATCHING_MAX };
 	buf_init(&r->ids, IDS_MAX);
 	buf_init(&r->rejected, REJECTED_MAX);
 }
@@ -87,14 +86,14 @@ is_matched(struct firing *f, size_t index)
 	const struct trigger *trigger = (const struct trigger *)
 					    f->triggers.items +
 	    index;
-	const size_t share = f->budget / (f->triggers.n - index);
+	const size_t share = f->out->budget / (f->triggers.n - index);
 	size_t left = share;
 	enum glob_found found;
 
 	if (trigger->paths.n == 0 || !f->push->has_files)
 		return true;
 	found = change_find(trigger, f->push, &left);
-	f->budget -= share - left;
+	f->out->budget -= share - left;
 	if (found == GLOB_UNDECIDED)
 		log_warn("project %lld: trigger %zu: its paths take too long "
 			 "to match with %zu files, so it starts its pipeline",
@@ -232,14 +231,12 @@ trigger_fire(struct firing *f, size_t index)
 		.read_by = f->push->reader,
 		.role = ROLE_MAINTAINER }; /* that of those who may write
 					    * triggers */
-	const size_t work = f->deploy->faults->work;
 	const struct err *e;
 
 	arena_clear(f->deploy->a);
-	faults_init(f->deploy->faults, f->deploy->a);
+	faults_again(f->deploy->faults, f->deploy->a);
 	sent.commit_message = message_cut(f->deploy->a,
 	    f->push->commit_message);
-	f->deploy->faults->work = work; /* all triggers share it */
 	order.moved = !trigger->supersede ? DEPLOY_MOVED_IGNORE :
 	    trigger->paths.n > 0          ? DEPLOY_MOVED_FOLLOW :
 					    DEPLOY_MOVED_CANCEL;
@@ -264,7 +261,6 @@ pushed_fire(struct deploy *deploy, struct arena *a, const struct project *p,
 		.a = a,
 		.project_id = p->id,
 		.push = push,
-		.budget = MATCHING_MAX,
 		.out = out };
 	const struct trigger *trigger;
 	const struct err *e;

@@ -47,6 +47,8 @@ struct pushed_result {
 	const char *skip; /* what the commit's message contains, such as
 			   * "[skip ci]"; nothing is started; NULL */
 	bool is_watched;  /* a trigger names the branch, whatever its paths */
+	size_t budget;    /* of work to match files with paths, that is left: it
+			   * is for all tries of the transaction */
 };
 
 void pushed_result_init(struct pushed_result *);

@@ -254,7 +254,7 @@ fire_body(struct db *db, void *context)
 
 	*f->out = 0;
 	arena_clear(f->deploy.a);
-	faults_init(&f->faults, f->deploy.a);
+	faults_again(&f->faults, f->deploy.a);
 	if (next == 0)
 		return zone_reject(f);
 	e = deployment_hold_project(db, f->deploy.a, due->project_id);

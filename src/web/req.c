@@ -100,7 +100,7 @@ attempt_body(struct db *db, void *context)
 	const struct err *e;
 
 	arena_rewind(rq->a, &t->start);
-	faults_init(&rq->faults, rq->a);
+	faults_again(&rq->faults, rq->a);
 	rq->audited = (struct audited_state){ .action = rq->audited.action };
 	e = t->body(db, t->context);
 	return e != NULL ? e : req_check_audited(rq);
@@ -154,7 +154,7 @@ judged(struct req *rq, const void *item)
 const struct err *
 req_judge(struct req *rq)
 {
-	faults_init(&rq->faults, rq->a);
+	faults_again(&rq->faults, rq->a);
 	return judged(rq, rq->body);
 }
 
@@ -166,7 +166,7 @@ req_update(struct req *rq, const struct shape *shape, int64_t version,
 
 	if ((e = req_match(rq, shape, version)) != NULL)
 		return e;
-	faults_init(&rq->faults, rq->a);
+	faults_again(&rq->faults, rq->a);
 	e = json_read(shape, JSON_UPDATE, rq->text, rq->len, item, &rq->faults);
 	return e != NULL ? e : judged(rq, item);
 }
@@ -180,7 +180,7 @@ req_taken(struct req *rq, const struct err *e, const void *item)
 	if (e == NULL || e->code != ERR_CONFLICT)
 		return e;
 	first = err_keep(&room, e); /* the judge creates errors, too */
-	faults_init(&rq->faults, rq->a);
+	faults_again(&rq->faults, rq->a);
 	judge = judged(rq, item);
 	return judge != NULL ? judge : err_wrap(first, "name taken");
 }
