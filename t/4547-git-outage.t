@@ -162,9 +162,24 @@ is($runner->column($last, 'reason'), 'checkout_failed', 'its reason is checkout_
 is(slurp("$mark/cleanup"), "cleanup\n", 'its cleanup runs once, after the last try');
 $forge->clear_faults;
 
-# --- a server that refuses connections, over ssh and https
+# --- the time counts from the first failure, also if another runner claims it much later
 $runner->write_conf(conf(slots => 2, git_patience => 600));
 $runner->restart;
+$forge->fault($git, kind => 'status', status => 503);
+my $late = $runner->deploy($p, $once);
+waits($late, qr/error: 503/, 'a queue that is long');
+$runner->stop;
+$db->sql('UPDATE deployment SET git_since = git_since - INTERVAL 30 MINUTE,'
+    . " not_before = NOW(3) - INTERVAL 20 MINUTE WHERE id = $late");
+my $other = Slipway::Runner->start(db => $db, conf => conf(slots => 1, git_patience => 600));
+is($other->wait($late), 'failed', 'the next try is the last one')
+    or diag(explain(waiting($late)));
+like($other->column($late, 'detail'), qr/returned error: 503/, 'its detail is the cause');
+$other->stop;
+$forge->clear_faults;
+$runner->resume;
+
+# --- a server that refuses connections, over ssh and https
 for my $url ('https://localhost:1/team/site.git', 'ssh://git@localhost:1/team/site.git') {
 	my $id = $runner->deploy($runner->project(repo => $url), $once);
 	waits($id, qr/refused|connect to/, $url);

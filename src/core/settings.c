@@ -276,7 +276,8 @@ const struct conf_key settings_keys[] = {
 	KEY(runner, git_patience, C_SECONDS, CONF_RELOAD, .min = 0, .max = DAY,
 	    .fallback = "600",
 	    .doc = "How long a deployment waits for a Git server that does "
-		   "not respond; 0 = it fails at once."),
+		   "not respond, from the first failure on; 0 = it fails at "
+		   "once."),
 	KEY(runner, step_timeout, C_SECONDS, CONF_RELOAD, .min = 0,
 	    .max = 30 * DAY, .fallback = "0",
 	    .doc = "Time limit for steps that set none; 0 = no limit."),

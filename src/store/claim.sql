@@ -139,9 +139,8 @@ BEGIN NOT ATOMIC
 			WHERE q.valid = 0 AND @projectdir_overlap) AS over_deleted,
 		k.sealed AS deploy_key, k.fingerprint AS deploy_key_print, p.submodules,
 		p.lfs, p.submodule_repositories, p.submodules_by, p.cache_generation,
-		@notice_any(d.id) AS notices, IF(
-			@queue_git_still, TIMESTAMPDIFF(SECOND, d.git_since, NOW(3)),
-			NULL) AS git_waited,
+		@notice_any(d.id) AS notices,
+		TIMESTAMPDIFF(SECOND, d.git_since, NOW(3)) AS git_waited,
 		COALESCE((
 			SELECT MAX(c.start + c.length)
 			FROM log_chunk c

@@ -125,17 +125,12 @@ d.id, d.project_id, d.pipeline_id, d.environment_id, d.branch, d.tag, d.commit_h
 -- @deployment_columns
 d.status, d.reason, d.detail, d.`trigger`, d.retry_of, d.created_by, d.approval,
 d.approval_by, d.approval_at, d.approval_comment, d.rollback_reason, d.runner,
-d.created_at, d.started_at, d.finished_at, d.log_size, d.warnings, d.commit_read, d.env_role,
-d.checkout
+d.created_at, d.started_at, d.finished_at, d.log_size, d.warnings, d.commit_read,
+d.env_role, d.checkout
 
 -- Nothing but the head of the deployment's branch may run.
 -- @claim_head_only
 (d.`trigger` = 'webhook' AND d.approval IS NULL AND d.when_moved <> 'ignore')
-
--- It was claimed as soon as its pause was over, so that the outage of its Git
--- server that caused the pause may last.
--- @queue_git_still
-(d.git_since IS NOT NULL AND d.started_at < d.not_before + INTERVAL 1 MINUTE)
 
 -- Whether notifiers hear of it.
 -- @notice_any(id)

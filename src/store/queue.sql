@@ -51,6 +51,6 @@ ORDER BY created_at LIMIT 5000;
 
 -- queue_pause(struct queue_args)
 UPDATE deployment d
-SET d.git_since = IF(@queue_git_still, d.git_since, d.started_at),
+SET d.git_since = COALESCE(d.git_since, d.started_at),
 	d.not_before = NOW(3) + INTERVAL :pause * 1000 MICROSECOND
 WHERE d.id = :id AND d.epoch = :epoch AND d.status = 'running';
