@@ -69,7 +69,30 @@ is(pushed('main'), 'slipway: set slipway.url in the configuration of the reposit
     'without settings the hook says what to do, and the push succeeds');
 git('-C', $bare, 'config', 'slipway.url', $api->url . "/api/hooks/$project");
 like(pushed('main:refs/heads/other'), qr/set slipway\.secretFile/, 'the next setting is missing');
-git('-C', $bare, 'config', 'slipway.secretFile', spew("$dir/secret", "wrong\n", 0600));
+git('-C', $bare, 'config', 'slipway.secretFile', "$dir/secret");
+like(pushed('main:refs/heads/a'),
+    qr/^slipway: the push is not reported: there is no file \S+secret .*; write the/, 'a missing file');
+mkdir "$dir/secret" or die;
+like(pushed('main:refs/heads/b'), qr/^slipway: .* is no file$/, 'a directory');
+rmdir "$dir/secret" or die;
+for my $empty ('', "\n", "\r\nsecret\n") {
+	spew("$dir/secret", $empty);
+	like(pushed('main:refs/heads/c' . length $empty),
+	    qr/^slipway: the push is not reported: the first line of \S+ .* is empty; write the/,
+	    'an empty file of ' . length($empty) . ' bytes');
+}
+SKIP: {
+	skip 'only root can be another user', 2 if !is_root();
+	chmod 0, "$dir/secret";
+	my ($status, $out, $err) = run_cmd('setpriv', '--reuid=65534', '--clear-groups', 'env',
+	    "GIT_DIR=$bare", 'GIT_CONFIG_COUNT=1', 'GIT_CONFIG_KEY_0=safe.directory',
+	    'GIT_CONFIG_VALUE_0=*', 'sh', $script);
+	like($err,
+	    qr/^slipway: the push is not reported: nobody may not read \S+ .*; let those who push read it/,
+	    'a file that the person who pushes may not read') or diag("$status $out");
+	is($out, '', 'nothing else is printed');
+}
+spew("$dir/secret", "wrong\n", 0600);
 like(pushed('main:refs/heads/third'), qr/third: the push could not be reported/,
     'a certificate of an unknown CA is rejected');
 git('-C', $bare, 'config', 'slipway.caFile', $api->cacert);
