@@ -137,8 +137,13 @@ if ($tools) {
 		is(slurp("$root/shared/uploads/seed"), "seed\n", 'php: the copy is whole');
 		$php->checkout(%php);
 	}
+	$got = $php->deploy(DEPLOY_ROOT => $root, SHARED => " storage ,\tuploads");
+	ok($got->{ok}, 'php: blanks around a comma do not count') or diag($got->{log});
+	is_deeply([ map { readlink("$root/current/$_") } qw(storage uploads) ],
+	    [ map { "$root/shared/$_" } qw(storage uploads) ], 'php: both are shared by their names');
 	spew("$root/shared/storage/upload", "mine\n");
-	for my $list ('storage,storage/app', 'storage/app,storage', 'storage,storage', 'storage/',
+	for my $list ('storage, ,uploads', 'storage, storage/app',
+	    'storage,storage/app', 'storage/app,storage', 'storage,storage', 'storage/',
 	    './storage') {
 		$got = $php->deploy(DEPLOY_ROOT => $root, SHARED => $list);
 		is($got->{failed}, 'Release', "php: SHARED=$list is rejected");

@@ -7,6 +7,7 @@ umask 022
 . ../common/die.sh
 . ../common/need.sh
 . ../common/own-release.sh
+. ../common/list.sh
 
 # Nothing is removed, created or linked behind a symbolic link: the repository or
 # a program may have put it there, and it may lead anywhere.
@@ -21,6 +22,7 @@ no_links() { # directory, path below it; the last component may be a link
 # Files and directories that outlive releases are in shared/.  If the web server
 # writes to them, give it permission once:
 #	setfacl -R -m u:www-data:rwX,d:u:www-data:rwX DEPLOY_ROOT/shared
+shared=()
 check_shared() {
 	local path other
 	for path in "${shared[@]}"; do
@@ -74,7 +76,7 @@ elif [ -f bin/console ]; then
 else
 	usual=storage
 fi
-IFS=, read -r -a shared <<<"${SHARED-$usual}"
+read_list shared "${SHARED-$usual}"
 check_shared
 # Without .git, composer does not know the version of the application.
 if [[ ${SLIPWAY_TAG:-} =~ ^v?([0-9]+(\.[0-9]+){0,3})$ ]]; then

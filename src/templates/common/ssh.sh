@@ -9,7 +9,8 @@ id -un >/dev/null 2>&1 ||
 	die "REMOTE_DIR must be an absolute path such as /srv/www/example.org"
 id=${SLIPWAY_DEPLOYMENT_ID:?}
 [[ $id =~ ^[0-9]+$ ]] || die "no deployment id"
-IFS=, read -r -a hosts <<<"${HOSTS:?choose at least one host}"
+hosts=()
+read_list hosts "${HOSTS:?choose at least one host}"
 for host in "${hosts[@]}"; do
 	[[ $host =~ ^([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*$ ]] || die "$host is not a valid host"
 done

@@ -6,6 +6,7 @@ set -euo pipefail
 . ../common/die.sh
 
 . ../common/compose.sh
+. ../common/list.sh
 . ../common/compose-services.sh
 if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: pulling nothing"

@@ -6,6 +6,7 @@ set -euo pipefail
 . ../common/die.sh
 
 . ../common/compose.sh
+. ../common/list.sh
 . ../common/compose-services.sh
 . ../common/check-seconds.sh
 if [ "${DRY_RUN:-no}" = yes ]; then

@@ -6,6 +6,7 @@ set -euo pipefail
 . ../common/die.sh
 
 . ../common/compose.sh
+. ../common/list.sh
 . ../common/compose-services.sh
 . ../common/check-seconds.sh
 docker compose --project-name "$COMPOSE_PROJECT" ps "${services[@]}"

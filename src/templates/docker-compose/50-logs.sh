@@ -6,5 +6,6 @@ set -euo pipefail
 . ../common/die.sh
 
 . ../common/compose.sh
+. ../common/list.sh
 . ../common/compose-services.sh
 docker compose --project-name "$COMPOSE_PROJECT" logs --no-color --tail 100 "${services[@]}"

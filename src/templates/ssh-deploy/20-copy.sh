@@ -7,6 +7,7 @@ set -euo pipefail
 . ../common/die.sh
 . ../common/need.sh
 
+. ../common/list.sh
 . ../common/ssh.sh
 source=${SOURCE_DIR:-.}
 . ../common/source-path.sh

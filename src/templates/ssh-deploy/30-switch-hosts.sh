@@ -13,6 +13,7 @@ set -euo pipefail
 . ../common/die.sh
 . ../common/need.sh
 
+. ../common/list.sh
 . ../common/ssh.sh
 . ../common/remote-script.sh
 if [ "${DRY_RUN:-no}" = yes ]; then

@@ -6,6 +6,7 @@ set -euo pipefail
 . ../common/die.sh
 . ../common/need.sh
 
+. ../common/list.sh
 . ../common/ssh.sh
 [ "${DRY_RUN:-no}" != yes ] || exit 0
 failed=no

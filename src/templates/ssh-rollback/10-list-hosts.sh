@@ -6,6 +6,7 @@ set -euo pipefail
 . ../common/die.sh
 . ../common/need.sh
 
+. ../common/list.sh
 . ../common/ssh.sh
 . ../common/ssh-files.sh
 for host in "${hosts[@]}"; do

@@ -6,6 +6,7 @@ set -euo pipefail
 . ../common/die.sh
 . ../common/need.sh
 
+. ../common/list.sh
 . ../common/ssh.sh
 . ../common/check-seconds.sh
 if [ "${DRY_RUN:-no}" = yes ]; then

@@ -7,6 +7,7 @@ set -euo pipefail
 . ../common/die.sh
 . ../common/need.sh
 
+. ../common/list.sh
 . ../common/ssh.sh
 . ../common/remote-script.sh
 [ "${DRY_RUN:-no}" != yes ] || exit 0

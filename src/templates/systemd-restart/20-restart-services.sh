@@ -13,6 +13,7 @@ set -euo pipefail
 
 . ../common/die.sh
 
+. ../common/list.sh
 . ../common/services.sh
 case ${ACTION:-reload} in
 reload | restart | reload-or-restart) ;;

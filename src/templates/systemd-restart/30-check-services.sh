@@ -5,6 +5,7 @@ set -euo pipefail
 
 . ../common/die.sh
 
+. ../common/list.sh
 . ../common/services.sh
 . ../common/check-seconds.sh
 for service in "${services[@]}"; do

@@ -6,6 +6,7 @@ set -euo pipefail
 
 . ../common/die.sh
 
+. ../common/list.sh
 . ../common/services.sh
 for service in "${services[@]}"; do
 	systemctl status --no-pager --lines=20 -- "$service" || true

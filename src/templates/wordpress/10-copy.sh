@@ -6,6 +6,7 @@ set -euo pipefail
 
 . ../common/die.sh
 
+. ../common/list.sh
 . ../common/sites.sh
 command -v rsync >/dev/null ||
 	die "rsync is not installed on the runner: apt-get install rsync"

@@ -5,6 +5,7 @@ set -euo pipefail
 
 . ../common/die.sh
 
+. ../common/list.sh
 . ../common/sites.sh
 if [ "${DRY_RUN:-no}" = yes ] || ! command -v wp >/dev/null; then
 	echo "updating nothing: this is a dry run, or wp (https://wp-cli.org) is not installed"

@@ -5,6 +5,7 @@ set -euo pipefail
 
 . ../common/die.sh
 
+. ../common/list.sh
 . ../common/sites.sh
 . ../common/check-seconds.sh
 if [ "${DRY_RUN:-no}" = yes ]; then

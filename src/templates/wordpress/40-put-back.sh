@@ -6,6 +6,7 @@ set -euo pipefail
 
 . ../common/die.sh
 
+. ../common/list.sh
 . ../common/sites.sh
 [ "${DRY_RUN:-no}" != yes ] || exit 0
 shopt -s nullglob

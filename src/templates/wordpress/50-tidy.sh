@@ -5,6 +5,7 @@ set -euo pipefail
 
 . ../common/die.sh
 
+. ../common/list.sh
 . ../common/sites.sh
 [ "${DRY_RUN:-no}" != yes ] || exit 0
 failed=no
