@@ -248,6 +248,64 @@ for my $bad ('team/theme.git', '../x', 'https://h/a/b', 'one', '/a/b', 'a/../b')
 }
 passwords();
 
+# --- a repetition, a promotion or an approval by another user lends nobody's access
+($p, $l) = project(ann => $secret->clone_url);
+$hook = hook(ann => $p, $l);
+sub again { my ($who, $id, $what, $body) = @_;
+	my $got = $api->post("/api/deployments/$id/$what", $body, $as{$who});
+	is($got->{status}, 201, "$who: $what") or diag($got->{body});
+	return $got->{json}{id} }
+my $pushed = push_to($p, $hook)->{json}{data}[0]{id};
+read_as($pushed, 'ann', 'a push with the secret of ann');
+my $unseen = qr/does not show the repository|knows no such repository/;
+denied(again(eve => $pushed, 'retry'), $unseen, 'a retry by eve of the push of ann');
+for my $who (qw(max ann)) { # the clone has the commit, so nothing is fetched
+	is($all->wait(again($who => $pushed, 'retry'))->{reason}, 'step_failed', "a retry by $who runs");
+}
+passwords();
+my $works = $all->pipeline($p, 'cat file');
+my %place = map { $_ => $all->make('/api/environments', { projectId => $p, name => $_,
+	approval => $_ eq 'live' ? 'required' : 'none' })->{id} } qw(test next live);
+my %to_test = (projectId => $p, pipelineId => $works, branch => 'main', environmentId => $place{test});
+my $tested = $api->post('/api/deployments', \%to_test, $as{ann})->{json}{id};
+is($all->wait($tested)->{status}, 'success', 'ann deploys to test');
+passwords();
+denied(again(eve => $tested, 'promote', { environmentId => $place{next} }), $unseen,
+    'a promotion by eve of the deployment of ann');
+sub to_live { my ($who) = @_;
+	my $got = $api->post('/api/deployments', { %to_test, environmentId => $place{live},
+		commitHash => $secret->tip('main') }, $as{$who});
+	is($got->{status}, 201, "$who deploys to live") or diag($got->{body});
+	return $got->{json}{id} }
+sub approve { my ($who, $id) = @_;
+	is($api->post("/api/deployments/$id/approve", {}, $as{$who})->{status}, 200, "$who approves it");
+	return $id }
+denied(approve(ann => to_live('eve')), $unseen, 'a deployment by eve that ann approves');
+my $approved = approve(eve => to_live('ann'));
+is($all->wait($approved)->{status}, 'success', 'a deployment by ann that eve approves succeeds');
+unlike(passwords(), qr/service|eve/, 'with no token but that of ann');
+
+# --- the creator of a schedule loses the rights
+($p, $l) = project(ann => $secret->clone_url);
+my $nightly = schedule(eve => $p, $l);
+denied(fire($nightly), $unseen, 'a schedule of eve, who cannot read the repository at the Git server');
+is($api->delete("/api/projects/$p/members/$id{eve}")->{status}, 204, 'eve leaves the project');
+denied(fire($nightly), qr/may no longer deploy the project.*makes the schedule anew/,
+    'a schedule of eve, who has left');
+$nightly = schedule(ann => $p, $l);
+read_as(fire($nightly), 'ann', 'a schedule of ann, who can read it');
+my $shut = sub { my ($may) = @_; $forge->store->change(sub {
+	my ($user) = grep { $_->{login} eq 'ann' } values %{ $_[0]{users} };
+	$_[0]{repos}{ $secret->id }{users}{ $user->{id} } = $may }) };
+$shut->(0);
+my $late = fire($nightly);
+is($all->wait($late)->{reason}, 'checkout_failed', 'the same schedule after the Git server has shut ann out');
+like($all->wait($late)->{detail}, qr/does not show the repository/, 'the detail says why');
+unlike($all->log($late), qr/secret of/, 'no file is read');
+unlike(passwords(), qr/service/, 'git does not use the token of the service');
+$shut->(1);
+$api->put("/api/projects/$p/members/$id{eve}", { role => 'maintainer' });
+
 # --- users without an account at the Git server
 $got = $api->put("/api/projects/$p", { repository => $secret->clone_url }, $as{vic});
 is(outcome($got), '422 /repository', 'vic, who has no account, cannot set a repository')

@@ -375,8 +375,7 @@ is_listed(const struct address *asked, char *list)
 
 /* Whether the question of git or git-lfs is about that origin: "Password for
  * 'ORIGIN': " or "Password for "ORIGIN"", possibly with "user@" before the
- * host, and about one of the addresses in
- * `only`; NULL = any. */
+ * host, and about one of the addresses in `only`; NULL = any. */
 static bool
 is_asked_for(const char *question, const char *origin, char *only)
 {
