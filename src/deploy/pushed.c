@@ -14,6 +14,7 @@
 
 #define IDS_MAX ((size_t)16 * 1024)
 #define REJECTED_MAX ((size_t)64 * 1024)
+#define TRIGGERS_MAX ((size_t)7 << 20)
 #define MESSAGE_MAX 2000                /* characters */
 #define MATCHING_MAX ((size_t)40000000) /* about 100 ms for an event */
 
@@ -44,6 +45,7 @@ pushed_result_init(struct pushed_result *r)
 	*r = (struct pushed_result){ .budget = MATCHING_MAX };
 	buf_init(&r->ids, IDS_MAX);
 	buf_init(&r->rejected, REJECTED_MAX);
+	buf_init(&r->triggers, TRIGGERS_MAX);
 }
 
 void
@@ -51,6 +53,7 @@ pushed_result_release(struct pushed_result *r)
 {
 	buf_release(&r->ids);
 	buf_release(&r->rejected);
+	buf_release(&r->triggers);
 }
 
 static enum glob_found
@@ -81,7 +84,7 @@ is_named(const struct trigger *trigger, const struct pushed *push)
  * match, and so do paths that are too costly.  Each trigger has its share of
  * the budget, so costly ones do not start those of others. */
 static bool
-is_matched(struct firing *f, size_t index)
+trigger_matches(struct firing *f, size_t index)
 {
 	const struct trigger *trigger = (const struct trigger *)
 					    f->triggers.items +
@@ -99,6 +102,34 @@ is_matched(struct firing *f, size_t index)
 			 "to match with %zu files, so it starts its pipeline",
 		    (long long)f->project_id, index, f->push->files.n);
 	return found != GLOB_NONE;
+}
+
+/* Another try of the transaction decides nothing again. */
+static bool
+is_matched(struct firing *f, size_t index)
+{
+	enum pushed_matches *known = &f->out->matches[index];
+
+	if (index >= PUSHED_TRIGGERS)
+		return trigger_matches(f, index);
+	if (*known == PUSHED_UNDECIDED)
+		*known = trigger_matches(f, index) ? PUSHED_MATCHES :
+						     PUSHED_DIFFERS;
+	return *known == PUSHED_MATCHES;
+}
+
+/* The triggers may have changed since the last try. */
+static void
+matches_begin(struct pushed_result *r, const char *triggers)
+{
+	const size_t len = strlen(triggers);
+
+	if (r->triggers.len == len &&
+	    (len == 0 || memcmp(r->triggers.data, triggers, len) == 0))
+		return;
+	buf_clear(&r->triggers);
+	buf_add(&r->triggers, triggers, len);
+	(void)memset(r->matches, 0, sizeof(r->matches));
 }
 
 /* Finds what a runner has made of this push, if the event is late. The event of a
@@ -273,6 +304,8 @@ pushed_fire(struct deploy *deploy, struct arena *a, const struct project *p,
 	out->skip = skip_find(push->commit_message);
 	if ((e = caught_find(&f)) == NULL)
 		e = json_items(a, &trigger_shape, p->triggers.s, &f.triggers);
+	if (e == NULL)
+		matches_begin(out, p->triggers.s);
 	trigger = f.triggers.items;
 	for (i = 0; e == NULL && i < f.triggers.n; i++) {
 		if (!is_named(&trigger[i], push))

@@ -38,6 +38,8 @@ struct pushed {
 	void *context;
 };
 
+#define PUSHED_TRIGGERS 100 /* of a project, at most */
+
 struct pushed_result {
 	struct buf ids;      /* of the deployments: "[1,2]" */
 	struct buf rejected; /* why triggers were rejected */
@@ -47,8 +49,16 @@ struct pushed_result {
 	const char *skip; /* what the commit's message contains, such as
 			   * "[skip ci]"; nothing is started; NULL */
 	bool is_watched;  /* a trigger names the branch, whatever its paths */
-	size_t budget;    /* of work to match files with paths, that is left: it
-			   * is for all tries of the transaction */
+	/* For all tries of the transaction: what is left of the budget of work
+	 * to match files with paths, and for which triggers of the project it
+	 * is decided already whether they match. */
+	size_t budget;
+	struct buf triggers;
+	enum pushed_matches {
+		PUSHED_UNDECIDED,
+		PUSHED_MATCHES,
+		PUSHED_DIFFERS
+	} matches[PUSHED_TRIGGERS];
 };
 
 void pushed_result_init(struct pushed_result *);
