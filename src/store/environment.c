@@ -77,62 +77,54 @@ static const struct shape live_shape = {
 	.doc = "The last successful deployment to an environment.",
 };
 
+#define E(m, ...) FIELD(struct environment, m, __VA_ARGS__)
 static const struct field environment_fields[] = {
-	FIELD(struct environment, id, FIELD_OUT,
-	    .doc = "Id of the environment."),
-	FIELD(struct environment, project_id,
-	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,
+	E(id, FIELD_OUT, .doc = "Id of the environment."),
+	E(project_id, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,
 	    .doc = "Project of the environment."),
-	FIELD(struct environment, name, FIELD_OUT | FIELD_IN | FIELD_MUST,
-	    .min = 1, .max = 50, .pattern = "[A-Za-z0-9][A-Za-z0-9._-]*",
+	E(name, FIELD_OUT | FIELD_IN | FIELD_MUST, .min = 1, .max = 50,
+	    .pattern = "[A-Za-z0-9][A-Za-z0-9._-]*",
 	    .doc = "Name, unique in its project regardless of case."),
-	FIELD(struct environment, url, FIELD_OUT | FIELD_IN | FIELD_NULL,
-	    .max = 1000, .pattern = "https?://[!-~]+",
+	E(url, FIELD_OUT | FIELD_IN | FIELD_NULL, .max = 1000,
+	    .pattern = "https?://[!-~]+",
 	    .doc = "Address at which the result can be seen."),
-	FIELD(struct environment, position, FIELD_OUT | FIELD_IN,
-	    .max = 1000000,
-	    .doc = "Place in lists, from small to large; environments "
-		   "with the same position are ordered by id. The default "
-		   "is after the last one."),
-	FIELD(struct environment, branches, FIELD_OUT | FIELD_IN,
-	    .max = PATTERNS_MAX, .shape = &environment_pattern_shape,
+	E(position, FIELD_OUT | FIELD_IN, .max = 1000000,
+	    .doc = "Place in lists, from small to large; environments with "
+		   "the same position are ordered by id. The default is "
+		   "after the last one."),
+	E(branches, FIELD_OUT | FIELD_IN, .max = PATTERNS_MAX,
+	    .shape = &environment_pattern_shape,
 	    .doc = "Patterns of the branches that it accepts; empty = "
 		   "none if it has tags, else any. " PATTERN_DOC),
-	FIELD(struct environment, tags, FIELD_OUT | FIELD_IN,
-	    .max = PATTERNS_MAX, .shape = &environment_pattern_shape,
-	    .doc = "Patterns of the tags that it accepts; empty = none "
-		   "if it has branches, else any."),
-	FIELD(struct environment, variables, FIELD_OUT | FIELD_IN, .max = 500,
+	E(tags, FIELD_OUT | FIELD_IN, .max = PATTERNS_MAX,
+	    .shape = &environment_pattern_shape,
+	    .doc = "Patterns of the tags that it accepts; empty = none if it "
+		   "has branches, else any."),
+	E(variables, FIELD_OUT | FIELD_IN, .max = 500,
 	    .shape = &environment_variable_shape,
 	    .doc = "Variables of deployments to it."),
-	FIELD(struct environment, approval, FIELD_OUT | FIELD_IN,
-	    .values = environment_approvals, .named = "EnvironmentApproval",
+	E(approval, FIELD_OUT | FIELD_IN, .values = environment_approvals,
+	    .named = "EnvironmentApproval",
 	    .doc = "Whether a user other than the one who starts a "
-		   "deployment must approve it (required), or not (none, "
-		   "the default)."),
-	FIELD(struct environment, approvers, FIELD_OUT | FIELD_IN, .max = 100,
+		   "deployment must approve it (required), or not (none, the "
+		   "default)."),
+	E(approvers, FIELD_OUT | FIELD_IN, .max = 100,
 	    .shape = &environment_approver_shape,
 	    .doc = "Users who may approve deployments; empty = any "
 		   "maintainer."),
-	FIELD(struct environment, runner,
-	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, .min = 1,
+	E(runner, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, .min = 1,
 	    .max = 255,
 	    .doc = "Name or label of the runners that run deployments to it; "
 		   "null = any."),
-	FIELD(struct environment, valid, FIELD_OUT | FIELD_NUMBER,
-	    .doc = "1; 0 if deleted."),
-	FIELD(struct environment, created_at, FIELD_OUT,
-	    .doc = "Time of creation."),
-	FIELD(struct environment, updated_at, FIELD_OUT,
-	    .doc = "Time of the last change."),
-	FIELD(struct environment, created_by, FIELD_OUT | FIELD_NULL,
-	    .doc = "User who created it."),
-	FIELD(struct environment, lock, FIELD_OUT | FIELD_ONE | FIELD_NULL,
-	    .shape = &lock_shape, .doc = "The lock of the environment."),
-	FIELD(struct environment, live, FIELD_OUT | FIELD_ONE | FIELD_NULL,
-	    .shape = &live_shape,
-	    .doc = "The last successful deployment to it; dry runs do "
-		   "not count."),
+	E(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 if deleted."),
+	E(created_at, FIELD_OUT, .doc = "Time of creation."),
+	E(updated_at, FIELD_OUT, .doc = "Time of the last change."),
+	E(created_by, FIELD_OUT | FIELD_NULL, .doc = "User who created it."),
+	E(lock, FIELD_OUT | FIELD_ONE | FIELD_NULL, .shape = &lock_shape,
+	    .doc = "The lock of the environment."),
+	E(live, FIELD_OUT | FIELD_ONE | FIELD_NULL, .shape = &live_shape,
+	    .doc = "The last successful deployment to it; dry runs do not "
+		   "count."),
 	FIELD_END,
 };
 

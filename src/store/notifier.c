@@ -23,47 +23,40 @@ const struct shape notifier_event_shape = {
 static const char *const kinds[] = { NOTIFIER_MAIL, NOTIFIER_TEXT,
 	NOTIFIER_WEBHOOK, NULL };
 
+#define N(m, ...) FIELD(struct notifier, m, __VA_ARGS__)
 static const struct field notifier_fields[] = {
-	FIELD(struct notifier, id, FIELD_OUT, .doc = "Id of the notifier."),
-	FIELD(struct notifier, project_id,
-	    FIELD_OUT | FIELD_IN | FIELD_ONCE | FIELD_NULL, .min = 1,
+	N(id, FIELD_OUT, .doc = "Id of the notifier."),
+	N(project_id, FIELD_OUT | FIELD_IN | FIELD_ONCE | FIELD_NULL, .min = 1,
 	    .doc = "Project of the events; null = all projects."),
-	FIELD(struct notifier, environment_id,
-	    FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,
+	N(environment_id, FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,
 	    .doc = "Environment of the events; null = all of the project."),
-	FIELD(struct notifier, kind,
-	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .values = kinds,
+	N(kind, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .values = kinds,
 	    .named = "NotifierKind",
 	    .doc = "Form of the messages. mail: mail by SMTP. text: POST of "
 		   "{\"text\": \"...\"}, as chat services accept it. "
-		   "webhook: POST of the event, signed according to "
-		   "Standard Webhooks."),
-	FIELD(struct notifier, target,
-	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+		   "webhook: POST of the event, signed according to Standard "
+		   "Webhooks."),
+	N(target, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = NOTIFIER_TARGET_MAX,
 	    .doc = "Receiver: an https URL, or for mail up to 20 addresses, "
 		   "separated by commas."),
-	FIELD(struct notifier, events, FIELD_OUT | FIELD_IN | FIELD_MUST,
-	    .min = 1, .max = 6, .shape = &notifier_event_shape,
+	N(events, FIELD_OUT | FIELD_IN | FIELD_MUST, .min = 1, .max = 6,
+	    .shape = &notifier_event_shape,
 	    .doc = "Events of which it sends messages."),
-	FIELD(struct notifier, active, FIELD_OUT | FIELD_IN | FIELD_TRUE,
-	    .doc = "Whether it sends messages; default true. A receiver "
-		   "that returns status 410 sets it to false."),
-	FIELD(struct notifier, secret, FIELD_OUT | FIELD_DETAIL | FIELD_NULL,
+	N(active, FIELD_OUT | FIELD_IN | FIELD_TRUE,
+	    .doc = "Whether it sends messages; default true. A receiver that "
+		   "returns status 410 sets it to false."),
+	N(secret, FIELD_OUT | FIELD_DETAIL | FIELD_NULL,
 	    .doc = "Key that signs the messages of a webhook: shown when it "
 		   "is created, otherwise null."),
-	FIELD(struct notifier, last_error, FIELD_OUT | FIELD_NULL,
+	N(last_error, FIELD_OUT | FIELD_NULL,
 	    .doc = "Why the last attempt failed; null if it succeeded."),
-	FIELD(struct notifier, last_delivered_at, FIELD_OUT | FIELD_NULL,
+	N(last_delivered_at, FIELD_OUT | FIELD_NULL,
 	    .doc = "Time of the last delivery."),
-	FIELD(struct notifier, valid, FIELD_OUT | FIELD_NUMBER,
-	    .doc = "1; 0 if deleted."),
-	FIELD(struct notifier, created_at, FIELD_OUT,
-	    .doc = "Time of creation."),
-	FIELD(struct notifier, updated_at, FIELD_OUT,
-	    .doc = "Time of the last change."),
-	FIELD(struct notifier, created_by, FIELD_OUT | FIELD_NULL,
-	    .doc = "User who created it."),
+	N(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 if deleted."),
+	N(created_at, FIELD_OUT, .doc = "Time of creation."),
+	N(updated_at, FIELD_OUT, .doc = "Time of the last change."),
+	N(created_by, FIELD_OUT | FIELD_NULL, .doc = "User who created it."),
 	FIELD_END,
 };
 

@@ -7,38 +7,31 @@
 const char *const pipeline_checkouts[] = { "fresh", "keep",
 	PIPELINE_CHECKOUT_NONE, NULL };
 
+#define P(m, ...) FIELD(struct pipeline, m, __VA_ARGS__)
 static const struct field pipeline_fields[] = {
-	FIELD(struct pipeline, id, FIELD_OUT, .doc = "Id of the pipeline."),
-	FIELD(struct pipeline, project_id,
-	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,
+	P(id, FIELD_OUT, .doc = "Id of the pipeline."),
+	P(project_id, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,
 	    .doc = "Project of the pipeline."),
-	FIELD(struct pipeline, name,
-	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+	P(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = 100,
 	    .doc = "Name, unique in its project; compared as for projects."),
-	FIELD(struct pipeline, description,
-	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,
-	    .doc = "Description of the pipeline."),
-	FIELD(struct pipeline, timeout_seconds,
-	    FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,
+	P(description, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT,
+	    .max = 500, .doc = "Description of the pipeline."),
+	P(timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,
 	    .max = PIPELINE_TIMEOUT_MAX,
 	    .doc = "Time limit of a run; null = the runner's limit."),
-	FIELD(struct pipeline, checkout, FIELD_OUT | FIELD_IN,
-	    .values = pipeline_checkouts, .named = "Checkout",
-	    .doc = "Files that the first step finds: those of the commit "
-		   "and no others (fresh, the default), files that git "
-		   "ignores as well (keep), or none."),
-	FIELD(struct pipeline, steps, FIELD_OUT | FIELD_IN | FIELD_ONCE,
-	    .max = PIPELINE_STEPS_MAX, .shape = &inner_step_shape,
+	P(checkout, FIELD_OUT | FIELD_IN, .values = pipeline_checkouts,
+	    .named = "Checkout",
+	    .doc = "Files that the first step finds: those of the commit and "
+		   "no others (fresh, the default), files that git ignores "
+		   "as well (keep), or none."),
+	P(steps, FIELD_OUT | FIELD_IN | FIELD_ONCE, .max = PIPELINE_STEPS_MAX,
+	    .shape = &inner_step_shape,
 	    .doc = "Steps in order; use /api/steps to change them."),
-	FIELD(struct pipeline, valid, FIELD_OUT | FIELD_NUMBER,
-	    .doc = "1; 0 if deleted."),
-	FIELD(struct pipeline, created_at, FIELD_OUT,
-	    .doc = "Time of creation."),
-	FIELD(struct pipeline, updated_at, FIELD_OUT,
-	    .doc = "Time of the last change."),
-	FIELD(struct pipeline, created_by, FIELD_OUT | FIELD_NULL,
-	    .doc = "User who created it."),
+	P(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 if deleted."),
+	P(created_at, FIELD_OUT, .doc = "Time of creation."),
+	P(updated_at, FIELD_OUT, .doc = "Time of the last change."),
+	P(created_by, FIELD_OUT | FIELD_NULL, .doc = "User who created it."),
 	FIELD_END,
 };
 

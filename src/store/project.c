@@ -18,72 +18,61 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 	preset_sizes_check(p->env_presets, p->triggers, pointer, faults);
 }
 
+#define P(m, ...) FIELD(struct project, m, __VA_ARGS__)
 static const struct field project_fields[] = {
-	FIELD(struct project, id, FIELD_OUT, .doc = "Id of the project."),
-	FIELD(struct project, name,
-	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+	P(id, FIELD_OUT, .doc = "Id of the project."),
+	P(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = 100,
 	    .doc = "Name, unique among projects regardless of case, accents, "
-		   "width and zero-width characters; soft hyphens and "
-		   "spaces count."),
-	FIELD(struct project, description,
-	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,
-	    .doc = "Description of the project."),
-	FIELD(struct project, repository,
-	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+		   "width and zero-width characters; soft hyphens and spaces "
+		   "count."),
+	P(description, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT,
+	    .max = 500, .doc = "Description of the project."),
+	P(repository, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = 1000,
 	    .doc = "URL of the Git repository. It cannot change while "
 		   "deployments are pending or running. A change, or an "
-		   "update that contains only this member, clears what "
-		   "the service has stored about the repository."),
-	FIELD(struct project, project_dir, FIELD_OUT | FIELD_IN | FIELD_ONCE,
-	    .min = 1, .max = 255,
-	    .pattern = "[A-Za-z0-9_][A-Za-z0-9._-]*"
-		       "(/[A-Za-z0-9_][A-Za-z0-9._-]*)*",
-	    .doc = "Directory of the workspace, relative to the "
-		   "workspace root; the default is the name as a slug, "
-		   "with a number if that is taken."),
-	FIELD(struct project, default_branch,
-	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, .min = 1,
-	    .max = 255, .shown = FIELD_BRANCH,
+		   "update that contains only this member, clears what the "
+		   "service has stored about the repository."),
+	P(project_dir, FIELD_OUT | FIELD_IN | FIELD_ONCE, .min = 1, .max = 255,
+	    .pattern =
+		"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*",
+	    .doc = "Directory of the workspace, relative to the workspace "
+		   "root; the default is the name as a slug, with a number "
+		   "if that is taken."),
+	P(default_branch, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE,
+	    .min = 1, .max = 255, .shown = FIELD_BRANCH,
 	    .doc = "Branch to deploy by default."),
-	FIELD(struct project, env_presets, FIELD_OUT | FIELD_IN, .max = 100,
-	    .shape = &preset_shape,
+	P(env_presets, FIELD_OUT | FIELD_IN, .max = 100, .shape = &preset_shape,
 	    .doc = "Form fields for environment variables."),
-	FIELD(struct project, extra_env, FIELD_OUT | FIELD_IN,
-	    .values = env_extra_values, .named = "ExtraEnv",
+	P(extra_env, FIELD_OUT | FIELD_IN, .values = env_extra_values,
+	    .named = "ExtraEnv",
 	    .doc = "Who may set variables that envPresets do not name."),
-	FIELD(struct project, triggers, FIELD_OUT | FIELD_IN, .max = 100,
-	    .shape = &trigger_shape, .doc = "Pipelines that pushes start."),
-	FIELD(struct project, badge, FIELD_OUT | FIELD_IN,
+	P(triggers, FIELD_OUT | FIELD_IN, .max = 100, .shape = &trigger_shape,
+	    .doc = "Pipelines that pushes start."),
+	P(badge, FIELD_OUT | FIELD_IN,
 	    .doc = "Whether anyone can read the badge: the result of the "
 		   "last deployment."),
-	FIELD(struct project, submodules,
-	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TRUTH, .max = 1,
+	P(submodules, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TRUTH, .max = 1,
 	    .doc = "Whether to fetch submodules; null = as the setting "
 		   "runner.submodules says."),
-	FIELD(struct project, submodule_repositories, FIELD_OUT | FIELD_IN,
-	    .max = 20, .shape = &submodule_path_shape,
+	P(submodule_repositories, FIELD_OUT | FIELD_IN, .max = 20,
+	    .shape = &submodule_path_shape,
 	    .doc = "Repositories of the Git server that are read for "
-		   "submodules, if the user who sets the list may read "
-		   "them there."),
-	FIELD(struct project, lfs, FIELD_OUT | FIELD_IN | FIELD_TRUE,
+		   "submodules, if the user who sets the list may read them "
+		   "there."),
+	P(lfs, FIELD_OUT | FIELD_IN | FIELD_TRUE,
 	    .doc = "Whether to fetch the files of Git LFS; default true."),
-	FIELD(struct project, valid, FIELD_OUT | FIELD_NUMBER,
-	    .doc = "1; 0 if deleted."),
-	FIELD(struct project, created_at, FIELD_OUT,
-	    .doc = "Time of creation."),
-	FIELD(struct project, updated_at, FIELD_OUT,
-	    .doc = "Time of the last change."),
-	FIELD(struct project, created_by, FIELD_OUT | FIELD_NULL,
-	    .doc = "User who created it."),
-	FIELD(struct project, role, FIELD_OUT, .values = role_names,
-	    .named = "Role", .doc = "Role of the caller in the project."),
-	FIELD(struct project, lock, FIELD_OUT | FIELD_ONE | FIELD_NULL,
-	    .shape = &lock_shape, .doc = "The lock of the project."),
-	FIELD(struct project, workspace_status,
-	    FIELD_OUT | FIELD_DETAIL | FIELD_ONE, .shape = &workspace_shape,
-	    .doc = "State of the workspace."),
+	P(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 if deleted."),
+	P(created_at, FIELD_OUT, .doc = "Time of creation."),
+	P(updated_at, FIELD_OUT, .doc = "Time of the last change."),
+	P(created_by, FIELD_OUT | FIELD_NULL, .doc = "User who created it."),
+	P(role, FIELD_OUT, .values = role_names, .named = "Role",
+	    .doc = "Role of the caller in the project."),
+	P(lock, FIELD_OUT | FIELD_ONE | FIELD_NULL, .shape = &lock_shape,
+	    .doc = "The lock of the project."),
+	P(workspace_status, FIELD_OUT | FIELD_DETAIL | FIELD_ONE,
+	    .shape = &workspace_shape, .doc = "State of the workspace."),
 	FIELD_END,
 };
 

@@ -2,26 +2,24 @@
 #include "store/store.h"
 #include "store/user.h"
 
+#define A(m, ...) FIELD(struct api_token, m, __VA_ARGS__)
 static const struct field token_fields[] = {
-	FIELD(struct api_token, id, FIELD_OUT, .doc = "Id of the token."),
-	FIELD(struct api_token, name,
-	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+	A(id, FIELD_OUT, .doc = "Id of the token."),
+	A(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = 100, .doc = "Purpose of the token."),
-	FIELD(struct api_token, role, FIELD_OUT | FIELD_IN,
-	    .values = ROLE_NAMES_VIEWER, .named = "TokenRole",
+	A(role, FIELD_OUT | FIELD_IN, .values = ROLE_NAMES_VIEWER,
+	    .named = "TokenRole",
 	    .doc = "Role of the token; the default and maximum is the "
-		   "highest role that the user or token that creates "
-		   "it has anywhere. The user's current role limits "
-		   "it."),
-	FIELD(struct api_token, token, FIELD_OUT | FIELD_DETAIL | FIELD_NULL,
+		   "highest role that the user or token that creates it has "
+		   "anywhere. The user's current role limits it."),
+	A(token, FIELD_OUT | FIELD_DETAIL | FIELD_NULL,
 	    .doc = "The token; only in the response that creates it."),
-	FIELD(struct api_token, created_at, FIELD_OUT,
-	    .doc = "Time of creation."),
-	FIELD(struct api_token, last_used_at, FIELD_OUT | FIELD_NULL,
+	A(created_at, FIELD_OUT, .doc = "Time of creation."),
+	A(last_used_at, FIELD_OUT | FIELD_NULL,
 	    .doc = "Time of the last use, to within five minutes."),
-	FIELD(struct api_token, expires_at, FIELD_OUT | FIELD_IN | FIELD_NULL,
-	    .doc = "Time of expiry; null = never. The default and maximum "
-		   "is the expiry of the token that creates it."),
+	A(expires_at, FIELD_OUT | FIELD_IN | FIELD_NULL,
+	    .doc = "Time of expiry; null = never. The default and maximum is "
+		   "the expiry of the token that creates it."),
 	FIELD_END,
 };
 

@@ -6,24 +6,22 @@
 static const char *const workspace_statuses[] = { "not_created", "empty",
 	"no_git", "ready", "error", NULL };
 
+#define W(m, ...) FIELD(struct workspace_status, m, __VA_ARGS__)
 static const struct field workspace_fields[] = {
-	FIELD(struct workspace_status, status, FIELD_OUT,
-	    .values = workspace_statuses, .named = "WorkspaceState",
+	W(status, FIELD_OUT, .values = workspace_statuses,
+	    .named = "WorkspaceState",
 	    .doc = "State of the workspace, as last reported."),
-	FIELD(struct workspace_status, branch, FIELD_OUT | FIELD_NULL,
-	    .max = 255, .doc = "Checked-out branch."),
-	FIELD(struct workspace_status, commit_hash, FIELD_OUT | FIELD_NULL,
-	    .max = 64, .doc = "Checked-out commit."),
-	FIELD(struct workspace_status, commit_message, FIELD_OUT | FIELD_NULL,
+	W(branch, FIELD_OUT | FIELD_NULL, .max = 255,
+	    .doc = "Checked-out branch."),
+	W(commit_hash, FIELD_OUT | FIELD_NULL, .max = 64,
+	    .doc = "Checked-out commit."),
+	W(commit_message, FIELD_OUT | FIELD_NULL,
 	    .doc = "Message of the commit."),
-	FIELD(struct workspace_status, dirty, FIELD_OUT,
-	    .doc = "Whether files differ from the commit."),
-	FIELD(struct workspace_status, size_bytes, FIELD_OUT | FIELD_NULL,
-	    .doc = "Size on disk in bytes."),
-	FIELD(struct workspace_status, runner, FIELD_OUT | FIELD_NULL,
-	    .max = 255, .doc = "Runner that reported the state."),
-	FIELD(struct workspace_status, checked_at, FIELD_OUT | FIELD_NULL,
-	    .doc = "Time of the report."),
+	W(dirty, FIELD_OUT, .doc = "Whether files differ from the commit."),
+	W(size_bytes, FIELD_OUT | FIELD_NULL, .doc = "Size on disk in bytes."),
+	W(runner, FIELD_OUT | FIELD_NULL, .max = 255,
+	    .doc = "Runner that reported the state."),
+	W(checked_at, FIELD_OUT | FIELD_NULL, .doc = "Time of the report."),
 	FIELD_END,
 };
 
