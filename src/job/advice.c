@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include "job/advice.h"
+
 #include <string.h>
 
 #include "core/address.h"

@@ -4,6 +4,8 @@
  * anything in it, so a child process with a deadline does it: it opens nothing
  * but directories, and follows no link.
  */
+#include "job/cache.h"
+
 #include <sys/stat.h>
 
 #include <dirent.h>
@@ -13,6 +15,8 @@
 #include <unistd.h>
 
 #include "job/job.h"
+#include "job/log.h"
+#include "job/run.h"
 
 #define MEASURE_MS 60000
 #define DEPTH_MAX 100

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include "job/checkout.h"
+
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -11,7 +13,12 @@
 #include "core/branch.h"
 #include "core/str.h"
 #include "job/checkout_inner.h"
+#include "job/files.h"
+#include "job/job.h"
+#include "job/log.h"
 #include "job/outage.h"
+#include "job/room.h"
+#include "job/run.h"
 
 #define STAY_MS 30000
 #define NO_REFS 2 /* exit status of git ls-remote */

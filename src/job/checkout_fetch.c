@@ -9,7 +9,11 @@
 
 #include "core/branch.h"
 #include "core/str.h"
+#include "job/checkout.h"
 #include "job/checkout_inner.h"
+#include "job/job.h"
+#include "job/log.h"
+#include "job/run.h"
 
 #define REF CHECKOUT_REF
 /* What a tag points to, which may be a tag object instead of a commit. */

@@ -4,6 +4,8 @@
 #define SLIPWAY_JOB_CHECKOUT_INNER_H
 
 #include "job/checkout.h"
+#include "job/job.h"
+#include "job/workspace.h"
 
 /* The commit that was last checked out. */
 #define CHECKOUT_REF "refs/slipway/tip"

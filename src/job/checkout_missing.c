@@ -19,6 +19,8 @@
 #include "core/file.h"
 #include "core/str.h"
 #include "job/checkout_inner.h"
+#include "job/job.h"
+#include "job/log.h"
 
 #define GIT ".git"
 #define GIT_DIR "gitdir: " /* in a submodule, .git is a file with this line */

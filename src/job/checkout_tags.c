@@ -22,6 +22,9 @@
 #include "core/file.h"
 #include "core/str.h"
 #include "job/checkout_inner.h"
+#include "job/job.h"
+#include "job/log.h"
+#include "job/run.h"
 
 #define PACKED ".git/packed-refs"
 #define PACKED_NEW ".git/packed-refs.new"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The variables that steps see. */
+#include "job/environment.h"
+
 #include <string.h>
 
 #include "core/str.h"

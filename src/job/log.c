@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include "job/log.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -7,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/str.h"
-#include "job/checkout.h"
+#include "job/mask.h"
 #include "job/outage.h"
 
 #define OUT_MAX ((size_t)16 << 20)

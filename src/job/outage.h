@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 
+/* How git-lfs begins the line that says why it did not fetch a file. */
+#define LFS_FAILURE "Error downloading object: "
+
 /* Whether the message means that the server cannot be reached, or cannot serve
  * the request now.  `known`: git has used the address before, so a host that does
  * not resolve, a redirect and a web page are an outage, too, rather than a wrong

@@ -4,6 +4,8 @@
  * could not write, this process cannot write either, unless git has removed its
  * own files meanwhile.
  */
+#include "job/room.h"
+
 #include <sys/statvfs.h>
 
 #include <errno.h>
@@ -16,7 +18,10 @@
 #include "core/file.h"
 #include "core/num.h"
 #include "job/checkout_inner.h"
+#include "job/job.h"
+#include "job/log.h"
 #include "job/outage.h"
+#include "job/run.h"
 
 #define PROBE "slipway-probe"
 #define PROBE_MS 10000

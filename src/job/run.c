@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include "job/run.h"
+
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,6 +20,7 @@
 #include "core/str.h"
 #include "job/filter.h"
 #include "job/job.h"
+#include "job/log.h"
 
 #define CHUNK 65536
 #define CHUNKS_A_ROUND 16

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The file that a step runs. */
+#include "job/script.h"
+
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -10,6 +12,7 @@
 #include "core/file.h"
 #include "core/tree.h"
 #include "job/job.h"
+#include "job/run.h"
 
 #define SCRIPT_MS 60000
 

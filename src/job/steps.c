@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include "job/steps.h"
+
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -12,7 +14,16 @@
 #include "core/file.h"
 #include "core/str.h"
 #include "core/tree.h"
+#include "job/advice.h"
+#include "job/cache.h"
+#include "job/checkout.h"
+#include "job/environment.h"
 #include "job/job.h"
+#include "job/log.h"
+#include "job/report.h"
+#include "job/run.h"
+#include "job/script.h"
+#include "job/workspace.h"
 
 #define EMPTY "workspace" /* of jobs without a checkout */
 /* Minimum time for a cleanup step without a time limit. */
@@ -353,28 +364,6 @@ step_is_due(const struct course *c, const struct job_step *step)
 	    (step->when == WHEN_FAILURE) == c->failed;
 }
 
-static const struct err *
-leftovers_remove(void *arg)
-{
-	(void)arg;
-	return tree_empty(JOB_FD(WIRE_FD_WORKSPACE));
-}
-
-/* Hides the files of an earlier checkout from steps that run after a failed
- * one: the current user may not have access to that repository. */
-static const struct err *
-leftovers_hide(struct job *job)
-{
-	const char *ignored;
-	size_t i;
-
-	for (i = 0; i < job->spec.steps.n; i++)
-		if (job_step_at(job, i)->when != WHEN_SUCCESS)
-			return job_call_within(job, CLEANUP_MS,
-			    leftovers_remove, NULL, &ignored);
-	return NULL;
-}
-
 /* Whether the deployment is to be tried again, here or by another runner: then its
  * cleanup belongs to the last try. */
 static bool
@@ -463,7 +452,7 @@ course_checkout(struct course *c)
 		job_report(job, &c->checkout.stayed);
 	if (how == CHECKOUT_DONE || how == CHECKOUT_SUPERSEDED || c->is_away)
 		return NULL;
-	return leftovers_hide(job);
+	return workspace_hide(job);
 }
 
 /* A push that is no longer at the head of its branch deploys nothing, with or

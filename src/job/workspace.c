@@ -3,6 +3,8 @@
  * The workspace, in which steps may have left anything: FIFOs, endless trees, a
  * forged .git. Child processes with a deadline inspect and empty it.
  */
+#include "job/workspace.h"
+
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -17,7 +19,10 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "core/tree.h"
-#include "job/checkout.h"
+#include "job/git.h"
+#include "job/job.h"
+#include "job/run.h"
+#include "job/seen.h"
 
 #define OBJECTS ".git/objects"
 #define LFS ".git/lfs"
@@ -25,6 +30,7 @@
 #define STATUS_MS 10000
 #define SIZE_MS 5000
 #define OBJECTS_MS 60000
+#define HIDE_MS 300000
 #define LATE_MS 2000 /* for a call with its own time limit */
 
 /* Entries of git ls-tree -z, each terminated by NUL. */
@@ -337,5 +343,25 @@ job_workspace(struct job *job, const struct seen *before, struct job_event *out)
 		out->status = "no_git";
 	else
 		return workspace_status(job, out);
+	return NULL;
+}
+
+static const struct err *
+files_remove(void *arg)
+{
+	(void)arg;
+	return tree_empty(JOB_FD(WIRE_FD_WORKSPACE));
+}
+
+const struct err *
+workspace_hide(struct job *job)
+{
+	const char *ignored;
+	size_t i;
+
+	for (i = 0; i < job->spec.steps.n; i++)
+		if (job_step_at(job, i)->when != WHEN_SUCCESS)
+			return job_call_within(job, HIDE_MS, files_remove, NULL,
+			    &ignored);
 	return NULL;
 }

@@ -6,7 +6,9 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "core/utf8.h"
-#include "job/checkout.h"
+#include "job/git.h"
+#include "job/job.h"
+#include "spool/spool.h"
 
 #define COMMITS_MAX 100
 #define LOG_MAX ((size_t)8 << 20) /* the rest is left out */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include "job/git.h"
+
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -14,7 +16,10 @@
 #include "core/file.h"
 #include "core/git.h"
 #include "core/str.h"
-#include "job/checkout.h"
+#include "job/job.h"
+#include "job/lfs.h"
+#include "job/log.h"
+#include "job/run.h"
 
 #define CONFIG_FILE "slipway-gitconfig"
 /* Descriptor of the credential in the child. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* slipway-job: started by the monitor, once for each deployment. */
-#include "job/job.h"
-
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -22,6 +20,13 @@
 #include "core/num.h"
 #include "core/passwd.h"
 #include "core/str.h"
+#include "job/git.h"
+#include "job/job.h"
+#include "job/log.h"
+#include "job/mask.h"
+#include "job/report.h"
+#include "job/steps.h"
+#include "spool/spool.h"
 
 #define ARENA ((size_t)512 << 20)
 #define RESULT_ROOM 16384

@@ -14,7 +14,7 @@
 
 #include "core/str.h"
 #include "core/tree.h"
-#include "job/checkout.h"
+#include "job/workspace.h"
 
 #define OLD ".slipway-old-git"
 #define TIP ".git/refs/slipway/tip"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include "job/report.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

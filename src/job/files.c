@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /* Brings the files of a workspace to a commit. */
-#include "job/checkout.h"
+#include "job/files.h"
+
+#include "job/git.h"
+#include "job/job.h"
+#include "job/run.h"
+#include "job/workspace.h"
 
 #define OUTPUT_MAX ((size_t)1 << 20)
 #define DIRS_MAX ((size_t)64 << 20)
