@@ -61,9 +61,12 @@ GROUP BY d.project_id
 
 -- --- runners: the row `w` of runner, the row `e` of environment
 
+-- @runner_seconds
+150
+
 -- Whether the runner is online.  It may miss one report.
 -- @runner_online
-(w.stopped = 0 AND w.seen_at > NOW(3) - INTERVAL 150 SECOND)
+(w.stopped = 0 AND w.seen_at > NOW(3) - INTERVAL @runner_seconds SECOND)
 
 -- Whether the runner can start deployments, as far as is known.
 -- @runner_well

@@ -135,7 +135,8 @@ static const enum notice_event event_of[STATE__MAX] = {
 };
 
 /* Announces a deployment in a new state, in the same transaction, after its row
- * is written. Further recipients belong here and in END(). */
+ * is written. Further recipients belong here and in the fragment @ended
+ * of move.sql. */
 static const struct err *
 announce(struct db *db, const struct move *m, enum commit_state state,
     bool has_notifiers)

@@ -64,8 +64,8 @@ struct notice {
  * deployment that ends has started. */
 MUSTCHECK const struct err *notice_want(struct db *, int64_t deployment_id,
     enum notice_event);
-/* The same, if the caller has looked whether the project has notifiers:
- * NOTICE_ANY is an SQL expression of that, for the id of a deployment. */
+/* The same, if the caller has looked whether the project has notifiers: the
+ * fragment @notice_any, for the id of a deployment. */
 MUSTCHECK const struct err *notice_want_of(struct db *, int64_t deployment_id,
     enum notice_event, bool has_notifiers);
 /* Inside the transaction that sets the lock. */

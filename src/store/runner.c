@@ -63,6 +63,8 @@ struct runner_query {
 
 #include "store/runner.sql.h"
 
+_Static_assert(SQL_RUNNER_SECONDS > 2 * RUNNER_REPORT, "see fragments.sql");
+
 const struct store runner_store = {
 	.stmts = runner_stmts,
 };

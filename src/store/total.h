@@ -51,7 +51,7 @@ struct notice_total {
 	int64_t n;
 };
 
-/* The first argument of TOTAL_ONE. */
+/* The shard in which this process counts, for the fragment @total_into. */
 int64_t total_shard(void);
 /* Inside the transaction that ends them: counts all deployments of a project
  * that ended for that reason. */
