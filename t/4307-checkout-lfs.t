@@ -105,6 +105,27 @@ my $stored = sub { return "$_[0]{workspace}/.git/lfs/objects/" . join '/', $_[1]
 	is(slurp("$job->{workspace}/a.bin"), "first\n", 'and has the content of the server');
 }
 
+# --- objects that are not used any more
+{
+	$site->commit('main', { 'old.bin' => $site->lfs("old\n") }, 'old');
+	my $before = deploy($site);
+	my @file = map { $stored->($before, sha256_hex($_)) } "old\n", "second\n";
+	my %next = after($before);
+	# the checkout touches files that changed in the second of its last look
+	my ($second) = $next{objects} =~ /^\d+ (\d+)\d{9} /;
+	poll(10, sub { time > $second }) or die 'the clock stands still';
+	my $then = time - 40 * 86400;
+	utime $then, $then, $file[0] or die "$file[0]: $!";
+	# as if it had been then
+	my $changed = (run_cmd('stat', '-c', '%.9Z', $file[0]))[1] =~ tr/0-9//dcr;
+	$next{objects} =~ s/^([^\n]* )\d+\n/$1$changed\n/ or die $next{objects};
+	$site->commit('main', { 'old.bin' => undef }, 'not any more');
+	my $got = deploy($site, %next);
+	ends($got, 'success -', 'a checkout with an old object succeeds');
+	is(join(' ', map { -e $_ ? 'there' : 'gone' } @file), 'gone there', 'and removes it, not the others');
+	is(downloads(), 0, 'which are used again');
+}
+
 # --- what a server need not give
 {
 	my $thief = repo('team/thief');
@@ -137,6 +158,11 @@ my $stored = sub { return "$_[0]{workspace}/.git/lfs/objects/" . join '/', $_[1]
 	my $bad = deploy($wrong);
 	fails($bad, qr/^Git LFS could not fetch a\.bin.*expected OID/, 'an object with other content');
 	ok(!-e "$bad->{workspace}/a.bin", 'it is not in the workspace');
+	$forge->fault(qr{info/lfs/objects/batch}, kind => 'status', status => 422,
+	    type => 'application/vnd.git-lfs+json', body => '{ "message": "No space left on device" }');
+	fails(deploy($wrong), qr/^Git LFS could not fetch a\.bin: .*No space left/,
+	    'a full disk of the server');
+	$forge->clear_faults;
 	fails(deploy($site, credential => "any\nwrong"), qr/Authentication failed|could not read/,
 	    'a wrong token');
 	$site->commit('main', { 'third.bin' => $site->lfs("third\n") }, 'third');
@@ -147,6 +173,10 @@ my $stored = sub { return "$_[0]{workspace}/.git/lfs/objects/" . join '/', $_[1]
 	$bad = deploy($site, after($job));
 	fails($bad, qr/^Git LFS could not fetch third\.bin.*HTTP 503/, 'a server that is away');
 	unlike(job_log($bad), qr/creating a new clone/, 'the clone stays');
+	$forge->clear_faults;
+	$forge->fault(qr{info/lfs/objects/batch}, kind => 'silent');
+	$bad = deploy($site, after($bad), checkout_timeout => 3);
+	is(join(' ', job_end($bad)), 'failed timeout git timed out.', 'a silent server');
 	$forge->clear_faults;
 	$job = deploy($site, after($bad));
 	ends($job, 'success -', 'later, the checkout succeeds');

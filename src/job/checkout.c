@@ -94,6 +94,8 @@ files_bring(struct fetch *f)
 		e = checkout_missing(f);
 	if (e == NULL && !git_done(g))
 		lfs_explain(f);
+	else if (e == NULL && f->touched && g->has_lfs)
+		e = lfs_expire(g);
 	return e;
 }
 

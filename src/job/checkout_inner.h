@@ -81,6 +81,8 @@ bool missing_is_pointer(int dir, const char *path);
 /* Writes the files of Git LFS anew that are pointers, or sets `fault`; `out` says
  * whether there were any. */
 MUSTCHECK const struct err *lfs_complete(struct fetch *, bool *out);
+/* Removes objects of Git LFS that were not used for 30 days. */
+MUSTCHECK const struct err *lfs_expire(struct git *);
 /* Sets `fault` and `lfs_away` if git-lfs said why git failed. */
 void lfs_explain(struct fetch *);
 /* The fault if git-lfs is not installed. */

@@ -2,15 +2,15 @@
 /* Completes a checkout with the files of Git LFS. */
 #include <sys/stat.h>
 
-#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/address.h"
 #include "core/file.h"
-#include "core/log.h"
 #include "core/str.h"
-#include "core/tree.h"
+#include "core/time.h"
 #include "job/checkout_inner.h"
 #include "job/files.h"
 #include "job/job.h"
@@ -18,6 +18,8 @@
 #include "job/outage.h"
 
 #define LIST_MAX ((size_t)64 << 20)
+#define OBJECTS ".git/lfs/objects"
+#define UNUSED_MS (INT64_C(30) * 86400 * 1000)
 
 static const char local[] =
     "Git LFS does not fetch the files of a local repository: set its address "
@@ -85,6 +87,41 @@ out:
 	return e;
 }
 
+static int
+object_expire(const char *path, const struct stat *st, int type,
+    struct FTW *ftw)
+{
+	const time_t before = (time_t)((time_now_ms() - UNUSED_MS) / 1000);
+
+	(void)ftw;
+	if (type == FTW_F && st->st_atime < before && st->st_mtime < before)
+		(void)unlink(path);
+	return 0;
+}
+
+static const struct err *
+objects_expire(void *arg)
+{
+	(void)arg;
+	(void)nftw(OBJECTS, object_expire, 16, FTW_PHYS);
+	return NULL;
+}
+
+/* Files have their content, so an object that no checkout has read for long is
+ * hardly needed again.  Without this, a clone would keep each version of each
+ * file. */
+const struct err *
+lfs_expire(struct git *g)
+{
+	const char *ignored;
+	struct stat st;
+
+	if (fstatat(JOB_FD(WIRE_FD_WORKSPACE), OBJECTS, &st,
+		AT_SYMLINK_NOFOLLOW) == -1)
+		return NULL;
+	return git_call(g, objects_expire, NULL, &ignored);
+}
+
 /* "Error downloading object: PATH (OID): Smudge error: REASON", where the reason
  * can begin with "Error downloading PATH (OID): ". */
 void
@@ -96,7 +133,7 @@ lfs_explain(struct fetch *f)
 	const char *line = f->git.job->log.last, *path, *end, *reason, *rest;
 	struct address ad;
 
-	if (!str_starts(line, LFS_FAILURE))
+	if (f->git.end.how != RUN_EXITED || !str_starts(line, LFS_FAILURE))
 		return;
 	/* it may be the server that named a disk */
 	f->git.job->log.disk = 0;
