@@ -7,6 +7,7 @@
 use strict;
 use warnings;
 use Test::More;
+use Slipway::Forge;
 use Slipway::Spool;
 use Slipway::Test;
 
@@ -137,6 +138,28 @@ $job = deploy($dir, 'missing', steps => [ { script => 'true', when => 'always' }
 is((job_end($job))[0], 'failed checkout_failed', 'a branch that is missing fails the deployment');
 is(record_of($job, 'no-room'), undef, 'it does not return to the queue');
 is(job_steps($job), '0:success:0:-', 'its cleanup runs') or diag(job_log($job));
+
+# --- an object of Git LFS that does not fit
+{
+	my $forge = Slipway::Forge->start(type => 'gitea');
+	$forge->user(ann => { id => 7 });
+	my $site = $forge->repo('team/site', users => ['ann']);
+	$site->commit('main', { '.gitattributes' => "*.bin filter=lfs -text\n", file => "one\n",
+		'a.bin' => $site->lfs("small\n") }, 'small');
+	$site->commit('large', { 'b.bin' => $site->lfs('x' x 4_000_000) }, 'large');
+	my @lfs = (repository => $site->clone_url, tls_ca => slurp($forge->ca), lfs => 1);
+	my $full = qr/No space left on device/;
+	$dir = disk('size=3m');
+	returns('an object of Git LFS', deploy($dir, 'large', @lfs), $full);
+	is(join(' ', glob "$dir/workspace/{.??,}*"), '', 'nothing of it stays on the disk, either');
+	$job = deploy($dir, 'main', @lfs);
+	is((job_end($job))[0], 'success -', 'a commit that fits is checked out') or diag(job_log($job));
+	spew("$dir/workspace/kept", 'kept');
+	$job = deploy($dir, 'large', @lfs, checkout => 'keep', objects => record_of($job, 'objects'));
+	returns('an object of Git LFS beside files that are kept', $job, $full);
+	ok(-e "$dir/workspace/.git/objects" && !-e "$dir/workspace/.git/lfs",
+	    'what is kept stays, and objects of Git LFS go');
+}
 
 done_testing;
 END {

@@ -268,8 +268,10 @@ git_open_bare(struct job *job, int64_t deadline, struct git *out)
 	out->deadline = deadline;
 	out->credential = -1;
 	out->env = environment(job, "/", NULL, -1);
+	/* to compare content with its pointer: git-lfs clean would store it */
 	if ((e = arguments(out)) == NULL && out->has_lfs)
-		set(out, "filter.lfs.clean=git-lfs clean -- %f");
+		set(out,
+		    "filter.lfs.clean=git-lfs pointer --file=%f 2>/dev/null");
 	return e;
 }
 
