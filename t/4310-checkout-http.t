@@ -197,7 +197,7 @@ for my $url ("$base/private/other/../repo", "$base/private/other/%%2e%%2e/repo",
 submodule_at('ssh://git@127.0.0.1:1/private/repo');
 $job = deploy(%super, lent => "$base/private/repo.git");
 is(scalar job_end($job), 'failed checkout_failed', 'a submodule over SSH is not fetched');
-like(job_log($job), qr/Over SSH, submodules are read only with a deploy key/, 'the log says why')
+like(job_log($job), qr/Over SSH, submodules are read only with the deploy key/, 'the log says why')
     or diag(job_log($job));
 submodule_at("$base/open/repo");
 $job = deploy(%super);

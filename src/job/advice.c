@@ -41,9 +41,10 @@ submodule_advice(const struct job *job)
 	struct address ad;
 
 	if (address_read(url, &ad) && address_is_ssh(&ad))
-		return "Over SSH, submodules are read only with a deploy key "
-		       "of the project; else .gitmodules must have an https "
-		       "or a relative address";
+		return "Over SSH, submodules are read only with the deploy key "
+		       "of a project whose repository is read over SSH, too; "
+		       "else .gitmodules must have an https or a relative "
+		       "address";
 	return arena_printf(job->a,
 	    "A submodule at the Git server that is not public is read only if "
 	    "a maintainer who can read its repository lists it in "
