@@ -46,32 +46,33 @@ my %layers = (
 	crypto => [[qw(core crypto)], qr{^sodium\.h$}],
 	http => [[qw(core http)], qr{^curl/}],
 	store => [[qw(core db store)], undef],
+	queue => [[qw(core db store queue)], undef],
 	forge => [[qw(core json http forge)], undef],
 	access => [[qw(core store forge crypto access)], undef],
-	deploy => [[qw(core json db store crypto deploy)], undef],
+	deploy => [[qw(core json db store queue crypto deploy)], undef],
 	web => [[qw(core json store crypto access web)], undef],
-	api => [[qw(core json store deploy forge crypto access web api)], undef],
-	live => [[qw(core store live)], undef],
+	api => [[qw(core json store queue deploy forge crypto access web api)], undef],
+	live => [[qw(core store queue live)], undef],
 	spool => [[qw(core spool)], undef],
 	monitor => [[qw(core spool monitor)], undef],
 	job => [[qw(core spool job)], undef],
-	dispatch => [[qw(core json http store deploy forge crypto access spool dispatch)], undef],
+	dispatch => [[qw(core json http store queue deploy forge crypto access spool dispatch)], undef],
 	cli => [[qw(core json http cli)], undef],
 );
 # Files that may include more, or less, than their folder.
 my %files = (
 	'src/web/fcgi.c' => [undef, qr{^(?:fcgiapp|fastcgi)\.h$}],
-	'src/web/main.c' => [[qw(core store crypto db web)], undef],
+	'src/web/main.c' => [[qw(core store queue crypto db web)], undef],
 	'src/deploy/repository.c' => [[qw(core deploy forge)], undef],
 	'src/dispatch/dispatch.c' => [[qw(core crypto db spool dispatch)], undef],
 	'src/live/main.c' => [[qw(core store live db)], undef],
-	'src/store/joblog.c' => [undef, qr{^zlib\.h$}],
+	'src/queue/joblog.c' => [undef, qr{^zlib\.h$}],
 	'src/cli/deploy.c' => [undef, qr{^bsd/stdlib\.h$}],
 	'src/cli/prompt.c' => [undef, qr{^bsd/readpassphrase\.h$}],
 	'src/cli/table.c' => [undef, qr{^libsmartcols\.h$}],
 );
 # slipway-admin works on the database, slipway through the API alone.
-my $admin = [[qw(core json db http store deploy forge crypto access cli)], undef];
+my $admin = [[qw(core json db http store queue deploy forge crypto access cli)], undef];
 # Headers of the system: libc, Linux.
 my $system = qr{^(?:sys|linux|netinet|arpa|net)/|^(?:
 	assert|ctype|dirent|endian|err|errno|fcntl|fnmatch|ftw|getopt|glob|grp|
@@ -214,32 +215,32 @@ is_deeply(\@unlisted, [], 'every resource is in the list of resources');
 is_deeply(\@apart, [], 'every table of routes belongs to a resource');
 
 # --- a store is one value, in the list that every program checks at its start
-%listed = names_in('src/store/store.h', 'STORES');
+%listed = (names_in('src/store/store.h', 'STORES'), names_in('src/queue/stores.h', 'QUEUE_STORES'));
 my @unchecked;
-for my $file (grep { m{^src/store/.*\.c$} } @code) {
+for my $file (grep { m{^src/(?:store|queue)/.*\.c$} } @code) {
 	my ($name) = $text{$file} =~ /^const struct store (\w+)_store = \{/m;
 	push @unchecked, $file if defined $name && !$listed{$name};
 }
 is_deeply(\@unchecked, [], 'every store is in the list of stores');
-is_deeply([grep { m{^src/store/} && $bare{$_} =~ /\.sql\s*=/ } @code], [],
+is_deeply([grep { m{^src/(?:store|queue)/} && $bare{$_} =~ /\.sql\s*=/ } @code], [],
     'no statement of a store is written in C');
 # The statements of NAME.sql are the list NAME_stmts of the store NAME.
 my (@unlisted_sql, @unused);
-my $store_code = join "\n", map { $bare{$_} } grep { m{^src/store/} } @code;
+my $store_code = join "\n", map { $bare{$_} } grep { m{^src/(?:store|queue)/} } @code;
 # A macro makes the name of a statement from pieces: sql_##table##_page.
 my $pasted = join '|', map { /^(\w*?)##\w+?(?:##(\w+))?$/ ? "$1\\w+" . ($2 // '') : () }
     $store_code =~ /\bsql_([\w#]+##\w+)/g;
-for my $file (grep { m{^src/store/(?!fragments)\w+\.sql$} } sort keys %text) {
-	my ($name) = $file =~ m{(\w+)\.sql$};
-	my $c = $text{"src/store/$name.c"} // '';
-	push @unlisted_sql, $file if $c !~ m{^#include "store/$name\.sql\.h"$}m
+for my $file (grep { m{^src/(?:store|queue)/(?!fragments)\w+\.sql$} } sort keys %text) {
+	my ($folder, $name) = $file =~ m{(\w+)/(\w+)\.sql$};
+	my $c = $text{"src/$folder/$name.c"} // '';
+	push @unlisted_sql, $file if $c !~ m{^#include "$folder/$name\.sql\.h"$}m
 	    || $c !~ m{\.stmts = ${name}_stmts,};
 	push @unused, map { "$file: $_" } grep { $store_code !~ /\bsql_$_\b/ && !/^(?:$pasted)$/ }
 	    $text{$file} =~ /^-- (\w+)\(.*\).*\n(?!--)./mg;
 }
 is_deeply(\@unlisted_sql, [], 'every file of statements belongs to the store of that name');
 is_deeply(\@unused, [], 'every statement is used');
-is_deeply([grep { $bare{$_} =~ /\bdb_check\s*\(/ } grep { !m{^src/(?:db|store)/} } @code], [],
+is_deeply([grep { $bare{$_} =~ /\bdb_check\s*\(/ } grep { !m{^src/(?:db|queue)/} } @code], [],
     'no program checks statements apart from the list of stores');
 
 # --- a type of Git server: its file, and the lists that name it

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# The generator that turns src/store/NAME.sql into constant statements: what it
+# The generator that turns NAME.sql of src/store and src/queue into constant statements: what it
 # makes of a file, and which mistakes it rejects, under each awk that is installed.
 
 use strict;
@@ -284,7 +284,7 @@ for (
 
 # --- the fragments that several files share, and names
 my %used;
-my %file = map { m{(\w+)\.sql$} ? ($1 => slurp($_)) : () } glob "$top/src/store/*.sql";
+my %file = map { m{(\w+)\.sql$} ? ($1 => slurp($_)) : () } glob "$top/src/store/*.sql $top/src/queue/*.sql";
 cmp_ok(scalar keys %file, '>', 30, 'the test finds the files');
 my $fragments = delete $file{fragments};
 for my $name ($fragments =~ /^-- \@(\w+)/mg) {
@@ -293,8 +293,8 @@ for my $name ($fragments =~ /^-- \@(\w+)/mg) {
 }
 is_deeply([sort grep { !$used{$_} } keys %used], [], 'every shared fragment is used');
 # Values that C and SQL share.
-my @bounds = slurp("$top/src/store/total.h") =~ /^\tX\((\d+), /mg;
-my ($longer) = slurp("$top/src/store/total.h") =~ /^#define TOTAL_LONGER (\d+)/m;
+my @bounds = slurp("$top/src/queue/total.h") =~ /^\tX\((\d+), /mg;
+my ($longer) = slurp("$top/src/queue/total.h") =~ /^#define TOTAL_LONGER (\d+)/m;
 is(join(' ', $fragments =~ /^\tWHEN \@ms <= (\d+) THEN \1$/mg, $fragments =~ /^\tELSE (\d+)\nEND$/mg),
     "@bounds $longer", 'the ranges of times are those of total.h');
 my %env = slurp("$top/src/store/env.h") =~ /^#define (ENV_DRY_RUN\w*) "(\w+)"/mg;

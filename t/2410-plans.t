@@ -127,7 +127,7 @@ my %most = (claim_plain => $linear, claim_candidates => $linear, claim_passers =
 	claim_load => 100, board_projects => 700, board_environments => 300, board_waiting => 400,
 	board_deployments => 20, change_newest => 600, change_read => 7000, change_open => 60_000,
 	change_watchers => 400, deployment_by_id => 20, deployment_log_sizes => 20,
-	deployment_page_of_project => 100, environment_waiting => 100, figures_read => $pending + 10,
+	deployment_page_of_project => 100, move_waiting_of_environment => 100, figures_read => $pending + 10,
 	joblog_state => 5, joblog_chunk_at => 5, lock_over => 5, move_take => 20,
 	move_cancel_all_steps => 200,
 	principal_by_token => 5, principal_by_session => 5, project_by_id => 5, project_page => 200,

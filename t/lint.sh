@@ -21,7 +21,7 @@ mapfile -t code < <(find "$top/src" -name '*.c' | sort)
 mapfile -t units < <(find "$top/t/unit" "$top/t/fuzz" -name '*.c' | sort)
 mapfile -t headers < <(find "$top/src" "$top/t/unit" "$top/t/fuzz" -name '*.h' \
     ! -name '*.sql.h' | sort)
-mapfile -t statements < <(find "$top/src/store" -name '*.sql' | sort)
+mapfile -t statements < <(find "$top/src/store" "$top/src/queue" -name '*.sql' | sort)
 mapfile -t shell < <(find "$top/src/templates" "$top/t" -name '*.sh' | sort)
 shell+=("$top"/src/debian/*.{postinst,postrm,prerm} "$top/src/debian/tests/deployment")
 shell+=("$top/bootstrap" "$top/.ci/run")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/resources.h"
-#include "store/board.h"
+#include "queue/board.h"
 #include "web/scope.h"
 
 static const struct err *

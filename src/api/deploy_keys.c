@@ -5,8 +5,8 @@
 #include "crypto/public_key.h"
 #include "crypto/ssh_key.h"
 #include "json/json.h"
+#include "queue/deployment.h"
 #include "store/deploy_key.h"
-#include "store/deployment.h"
 #include "web/audited.h"
 
 #define CHANGES_MAX 1024

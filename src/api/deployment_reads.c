@@ -4,7 +4,7 @@
 #include "api/resources.h"
 #include "core/state.h"
 #include "core/str.h"
-#include "store/deployment_seen.h"
+#include "queue/deployment_seen.h"
 
 /* The digits of a commit in lower case, as git prints them. */
 static const struct err *

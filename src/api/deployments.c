@@ -8,7 +8,7 @@
 #include "deploy/approval.h"
 #include "deploy/deploy.h"
 #include "deploy/repeat.h"
-#include "store/approval.h"
+#include "queue/approval.h"
 #include "web/audited.h"
 #include "web/replay.h"
 

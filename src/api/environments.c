@@ -3,7 +3,8 @@
 #include "api/rules.h"
 #include "deploy/approval.h"
 #include "deploy/target.h"
-#include "store/deployment.h"
+#include "queue/deployment.h"
+#include "queue/move.h"
 #include "store/environment.h"
 #include "web/audited.h"
 
@@ -178,7 +179,8 @@ remove_body(struct db *db, void *context)
 		return e;
 	if ((e = req_match(w->rq, &environment_shape, w->env.version)) != NULL)
 		return e;
-	if ((e = environment_delete(db, w->rq->a, w->env.id)) != NULL)
+	if ((e = environment_delete(db, w->env.id)) != NULL ||
+	    (e = move_cancel_of_environment(db, w->rq->a, w->env.id)) != NULL)
 		return e;
 	return audited_change(w->rq, AUDIT_OF_ENVIRONMENT, w->env.id,
 	    w->env.project_id);

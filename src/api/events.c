@@ -2,7 +2,7 @@
 /* Streams of events. A worker checks who may listen. */
 #include "api/live.h"
 #include "api/resources.h"
-#include "store/deployment.h"
+#include "queue/deployment.h"
 #include "store/project.h"
 
 #define TYPE "text/event-stream"

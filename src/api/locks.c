@@ -4,7 +4,8 @@
 #include "api/resources.h"
 #include "api/rules.h"
 #include "deploy/deploy.h"
-#include "store/deployment.h"
+#include "queue/deployment.h"
+#include "queue/notice.h"
 #include "store/environment.h"
 #include "store/lock.h"
 #include "web/audited.h"
@@ -90,6 +91,7 @@ put_body(struct db *db, void *context)
 		return e;
 	w->lock.locked_by = (struct maybe){ w->rq->who.user_id, true };
 	if ((e = lock_put(db, &w->lock)) != NULL ||
+	    (e = notice_want_lock(db, &w->lock)) != NULL ||
 	    (e = lock_audit(w->rq, &place)) != NULL)
 		return e;
 	return lock_at(db, w->rq->a, place.project_id, place.environment_id,

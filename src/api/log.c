@@ -6,7 +6,7 @@
 #include "api/resources.h"
 #include "core/num.h"
 #include "core/str.h"
-#include "store/joblog.h"
+#include "queue/joblog.h"
 
 #define TYPE "text/plain; charset=utf-8"
 

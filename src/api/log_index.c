@@ -3,8 +3,8 @@
 #include "api/log_search.h"
 #include "api/resources.h"
 #include "core/str.h"
-#include "store/joblog.h"
-#include "store/logline.h"
+#include "queue/joblog.h"
+#include "queue/logline.h"
 #include "web/scoreboard.h"
 
 #define SEARCH_MS 200 /* time of one request */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/resources.h"
-#include "store/deployment.h"
+#include "queue/deployment.h"
 #include "store/member.h"
 #include "store/project.h"
 #include "web/audited.h"

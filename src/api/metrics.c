@@ -7,10 +7,10 @@
 
 #include "api/resources.h"
 #include "core/str.h"
+#include "queue/total.h"
 #include "store/figures.h"
 #include "store/notifier.h"
 #include "store/runner.h"
-#include "store/total.h"
 #include "web/scoreboard.h"
 
 #define TEXT_MAX ((size_t)1 << 20)

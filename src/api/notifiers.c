@@ -5,7 +5,7 @@
 #include "crypto/webhook.h"
 #include "deploy/deploy.h"
 #include "deploy/notified.h"
-#include "store/notice.h"
+#include "queue/notice.h"
 #include "store/notifier.h"
 #include "web/audited.h"
 

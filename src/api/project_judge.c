@@ -12,7 +12,7 @@
 #include "deploy/repository.h"
 #include "deploy/secrets.h"
 #include "deploy/target.h"
-#include "store/deployment.h"
+#include "queue/deployment.h"
 
 #define GUEST_RULE "can be changed only by users who see all projects"
 

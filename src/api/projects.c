@@ -10,12 +10,13 @@
 #include "deploy/deploy.h"
 #include "deploy/presets.h"
 #include "deploy/secrets.h"
+#include "queue/deployment.h"
+#include "queue/push.h"
+#include "queue/stores.h"
 #include "store/cache.h"
-#include "store/deployment.h"
 #include "store/env.h"
 #include "store/gitrepo.h"
 #include "store/project.h"
-#include "store/push.h"
 #include "web/audited.h"
 #include "web/scope.h"
 
@@ -253,7 +254,8 @@ remove_body(struct db *db, void *context)
 		return e;
 	if ((e = req_match(w->rq, &project_shape, w->p.version)) != NULL)
 		return e;
-	if ((e = project_delete(db, w->p.id)) != NULL)
+	if ((e = store_project_delete(db, w->p.id)) != NULL ||
+	    (e = project_delete(db, w->p.id)) != NULL)
 		return e;
 	return audited_change(w->rq, AUDIT_OF_PROJECT, w->p.id, w->p.id);
 }

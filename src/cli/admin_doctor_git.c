@@ -7,8 +7,8 @@
 #include "core/address.h"
 #include "core/str.h"
 #include "http/http.h"
+#include "queue/report.h"
 #include "store/project.h"
-#include "store/report.h"
 #include "store/user.h"
 
 #define SKEW_MAX 30 /* seconds between two clocks */

@@ -5,7 +5,7 @@
  * only here; rows, the spool's records, JSON, the OpenAPI document and commit
  * statuses all use them.
  *
- * store/move.h defines which moves from state to state are legal.
+ * queue/move.h defines which moves from state to state are legal.
  */
 #ifndef SLIPWAY_CORE_STATE_H
 #define SLIPWAY_CORE_STATE_H

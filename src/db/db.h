@@ -33,7 +33,7 @@ struct db;
  * members `row` and `more`. */
 #define DB_COMPOUND "BEGIN NOT ATOMIC "
 
-/* statements.awk makes them from src/store/NAME.sql. */
+/* statements.awk makes them from src/store/NAME.sql and src/queue/NAME.sql. */
 struct stmt {
 	const char *name;         /* for messages: "project_by_id" */
 	const char *sql;          /* constant text */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
-# Turns src/store/NAME.sql into NAME.sql.h, which NAME.c includes after its
-# structs.  A mistake ends it with a message that begins with FILE:LINE.
+# Turns NAME.sql of src/store and src/queue into NAME.sql.h, which NAME.c includes
+# after its structs.  A mistake ends it with a message that begins with FILE:LINE.
 #
 #	LC_ALL=C awk -f statements.awk fragments.sql NAME.sql
 #

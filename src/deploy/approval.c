@@ -6,7 +6,7 @@
 #include "core/str.h"
 #include "deploy/target.h"
 #include "json/json.h"
-#include "store/approval.h"
+#include "queue/approval.h"
 #include "store/member.h"
 #include "store/pipeline.h"
 

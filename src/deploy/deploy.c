@@ -8,10 +8,10 @@
 #include "deploy/locked.h"
 #include "deploy/target.h"
 #include "deploy/variables.h"
+#include "queue/waiting.h"
 #include "store/env.h"
 #include "store/pipeline.h"
 #include "store/project.h"
-#include "store/waiting.h"
 
 static void
 names_judge(struct faults *faults, const struct deployment_request *sent)

@@ -2,6 +2,7 @@
 #include "deploy/locked.h"
 
 #include "core/str.h"
+#include "queue/move.h"
 #include "store/lock.h"
 
 static const struct err *
@@ -42,5 +43,5 @@ locked_wait(struct deploy *deploy, const struct deployment *d,
 	e = locked_check(deploy, d->project_id, d->environment_id.n);
 	if (e == NULL || e->code != ERR_LOCKED)
 		return e;
-	return lock_keep_newest(deploy->db, deploy->a, d->id, before);
+	return move_cancel_replaced(deploy->db, deploy->a, d->id, before);
 }

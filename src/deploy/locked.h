@@ -5,7 +5,7 @@
 #define SLIPWAY_DEPLOY_LOCKED_H
 
 #include "deploy/context.h"
-#include "store/deployment.h"
+#include "queue/deployment.h"
 
 /* ERR_LOCKED, with the user who set the lock and why, if a lock keeps a user
  * from starting a deployment there; environment 0 = none. */

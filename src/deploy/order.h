@@ -5,7 +5,7 @@
 #define SLIPWAY_DEPLOY_ORDER_H
 
 #include "deploy/context.h"
-#include "store/deployment.h"
+#include "queue/deployment.h"
 #include "store/user.h"
 
 /* The commit that approval is given for, if the order names none: that of the

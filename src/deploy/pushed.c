@@ -9,8 +9,8 @@
 #include "deploy/deploy.h"
 #include "deploy/secrets.h"
 #include "json/json.h"
+#include "queue/push.h"
 #include "store/audit.h"
-#include "store/push.h"
 
 #define IDS_MAX ((size_t)16 * 1024)
 #define REJECTED_MAX ((size_t)64 * 1024)

@@ -19,7 +19,7 @@
 
 #include "core/buf.h"
 #include "deploy/context.h"
-#include "store/deployment.h"
+#include "queue/deployment.h"
 #include "store/project.h"
 
 struct pushed {

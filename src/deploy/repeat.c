@@ -7,9 +7,9 @@
 #include "deploy/target.h"
 #include "deploy/variables.h"
 #include "json/json.h"
+#include "queue/waiting.h"
 #include "store/env.h"
 #include "store/project.h"
-#include "store/waiting.h"
 
 /* A retry repeats what was accepted before. So a deployer may repeat the
  * variables that a maintainer set, but not those that a deployer set while the

@@ -11,7 +11,7 @@
 #define SLIPWAY_DEPLOY_REPEAT_H
 
 #include "deploy/order.h"
-#include "store/repeat.h"
+#include "queue/repeat.h"
 
 /* The user who repeats a deployment. */
 struct repeat_by {

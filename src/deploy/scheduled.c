@@ -9,8 +9,8 @@
 #include "core/zone.h"
 #include "deploy/deploy.h"
 #include "json/json.h"
+#include "queue/move.h"
 #include "store/audit.h"
-#include "store/move.h"
 
 #define TEXT_MAX ((size_t)4 << 20)
 

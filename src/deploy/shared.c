@@ -7,7 +7,7 @@
 #include "crypto/public_key.h"
 #include "deploy/stored_secrets.h"
 #include "json/json.h"
-#include "store/deployment.h"
+#include "queue/deployment.h"
 #include "store/env.h"
 
 #define TEXT_MAX ((size_t)1 << 20)

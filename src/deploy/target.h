@@ -8,7 +8,7 @@
 #define SLIPWAY_DEPLOY_TARGET_H
 
 #include "deploy/context.h"
-#include "store/deployment.h"
+#include "queue/deployment.h"
 #include "store/env.h"
 #include "store/environment.h"
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "store/claim.h"
+#include "queue/claim.h"
 
 struct avoid {
 	struct avoided {

@@ -29,7 +29,7 @@
 #include "dispatch/fetch.h"
 #include "dispatch/part.h"
 #include "dispatch/remote.h"
-#include "store/push.h"
+#include "queue/push.h"
 
 #define CATCHUPS "missed pushes"
 #define LIST_MEMORY ((size_t)16 << 20) /* for the branches of a repository */

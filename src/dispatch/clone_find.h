@@ -15,8 +15,8 @@
 
 #include "core/buf.h"
 #include "forge/forge.h"
+#include "queue/claim.h"
 #include "spool/description.h"
-#include "store/claim.h"
 
 struct dispatch;
 

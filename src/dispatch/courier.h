@@ -5,7 +5,7 @@
 
 #include "dispatch/child.h"
 #include "dispatch/sender.h"
-#include "store/notice.h"
+#include "queue/notice.h"
 
 struct courier {
 	struct dispatch *d;

@@ -4,7 +4,7 @@
 #include "core/log.h"
 #include "core/str.h"
 #include "dispatch/backoff.h"
-#include "store/store.h"
+#include "queue/stores.h"
 
 #define PAUSE_MIN 100 /* milliseconds */
 #define PAUSE_MAX 2000

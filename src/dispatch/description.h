@@ -4,7 +4,7 @@
 #define SLIPWAY_DISPATCH_DESCRIPTION_H
 
 #include "dispatch/clone.h"
-#include "store/claim.h"
+#include "queue/claim.h"
 
 struct dispatch;
 

@@ -11,7 +11,7 @@
 #include "crypto/crypto.h"
 #include "dispatch/text.h"
 #include "json/json.h"
-#include "store/deployment_row.h"
+#include "queue/deployment_row.h"
 
 #define BODY_MAX ((size_t)256 << 10)
 #define TITLE_MAX 400 /* bytes */

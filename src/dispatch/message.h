@@ -4,7 +4,7 @@
 #define SLIPWAY_DISPATCH_MESSAGE_H
 
 #include "core/arena.h"
-#include "store/notice.h"
+#include "queue/notice.h"
 
 /* The texts live in the arena. */
 

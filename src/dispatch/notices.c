@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Sends the messages of notifiers that are no mails. */
 #include "dispatch/bag.h"
-#include "store/notice.h"
+#include "queue/notice.h"
 
 static enum sent
 notices_send(struct dispatch *d)

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "store/claim.h"
+#include "queue/claim.h"
 
 struct dispatch;
 struct task;

@@ -7,7 +7,7 @@
  * It takes so few at a time that it always has places left.
  */
 #include "dispatch/bag.h"
-#include "store/notice.h"
+#include "queue/notice.h"
 
 #define AFTER_MS 200 /* until then, the other children may send it */
 

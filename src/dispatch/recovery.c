@@ -14,7 +14,7 @@
 #include "dispatch/task.h"
 #include "dispatch/unstarted.h"
 #include "dispatch/watch.h"
-#include "store/joblog.h"
+#include "queue/joblog.h"
 
 #define SCAN_MS 5000    /* between scans of the spool */
 #define RETRY_MS 1000   /* after an error */

@@ -14,9 +14,9 @@
 #include "dispatch/commits.h"
 #include "dispatch/context.h"
 #include "dispatch/text.h"
+#include "queue/move.h"
+#include "queue/queue.h"
 #include "spool/event.h"
-#include "store/move.h"
-#include "store/queue.h"
 
 #define RESULT_MAX ((int64_t)16 << 20)
 #define DETAIL_MAX 500

@@ -14,7 +14,7 @@
 
 #include "core/arena.h"
 #include "core/field.h"
-#include "store/queue.h"
+#include "queue/queue.h"
 
 #define SPOOL_BOOT 40 /* size of the kernel's name of a boot */
 

@@ -15,7 +15,7 @@
 #include "dispatch/unstarted.h"
 #include "dispatch/watch.h"
 #include "dispatch/wipe.h"
-#include "store/notice.h"
+#include "queue/notice.h"
 #include "store/pipeline.h"
 
 #define START "start of a job"

@@ -4,7 +4,7 @@
 #define SLIPWAY_DISPATCH_START_H
 
 #include "dispatch/task.h"
-#include "store/claim.h"
+#include "queue/claim.h"
 
 struct dispatch;
 

@@ -16,7 +16,7 @@
 #include "dispatch/remote.h"
 #include "dispatch/sender.h"
 #include "dispatch/text.h"
-#include "store/report.h"
+#include "queue/report.h"
 
 #define REJECTED_MIN 60  /* the first delay, if the server rejects it */
 #define REJECTED_TRIES 8 /* after some two hours it is given up */

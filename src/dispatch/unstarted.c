@@ -3,7 +3,7 @@
 
 #include "core/log.h"
 #include "dispatch/context.h"
-#include "store/returned.h"
+#include "queue/returned.h"
 
 #define RETURNS_MAX 5 /* of one deployment, by all runners */
 

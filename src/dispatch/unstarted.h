@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "store/queue.h"
+#include "queue/queue.h"
 
 struct dispatch;
 

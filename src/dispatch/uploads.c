@@ -19,8 +19,8 @@
 #include "dispatch/result.h"
 #include "dispatch/unstarted.h"
 #include "dispatch/waiting.h"
-#include "store/joblog.h"
-#include "store/loghole.h"
+#include "queue/joblog.h"
+#include "queue/loghole.h"
 
 #define UPLOAD_MS 100 /* between uploads of one log */
 #define UPLOAD_MAX 16 /* chunks of one log in a turn */

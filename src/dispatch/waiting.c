@@ -4,7 +4,7 @@
 #include "core/log.h"
 #include "core/str.h"
 #include "dispatch/context.h"
-#include "store/waiting.h"
+#include "queue/waiting.h"
 
 #define AGAIN_MS 20000 /* a note expires after a minute */
 

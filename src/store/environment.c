@@ -4,7 +4,6 @@
 #include "store/child.h"
 #include "store/env.h"
 #include "store/lock.h"
-#include "store/move.h"
 #include "store/notifier.h"
 #include "store/store.h"
 
@@ -263,26 +262,12 @@ environment_update(struct db *db, const struct environment *env)
 	return db_exec(db, &sql_environment_update, env, NULL);
 }
 
-static const struct err *
-waiting_cancel(struct db *db, struct arena *a, const struct environment *env)
-{
-	const struct err *e;
-	struct list list;
-
-	e = db_rows(db, a, &sql_environment_waiting, env, &list);
-	return e != NULL ? e : move_cancel(db, &list, REASON_ENVIRONMENT);
-}
-
 const struct err *
-environment_delete(struct db *db, struct arena *a, int64_t id)
+environment_delete(struct db *db, int64_t id)
 {
-	const struct environment args = { .id = id };
-	const struct err *e;
+	const struct err *e = child_delete(db, &sql_environment_delete_one, id);
 
-	if ((e = child_delete(db, &sql_environment_delete_one, id)) != NULL ||
-	    (e = notifier_delete_of_environment(db, id)) != NULL)
-		return e;
-	return waiting_cancel(db, a, &args);
+	return e != NULL ? e : notifier_delete_of_environment(db, id);
 }
 
 const struct err *

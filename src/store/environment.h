@@ -100,10 +100,9 @@ MUSTCHECK const struct err *environment_insert(struct db *, struct arena *,
     const struct environment *, int64_t *id);
 MUSTCHECK const struct err *environment_update(struct db *,
     const struct environment *);
-/* Deletes the environment and its notifiers and cancels its pending
- * deployments, inside a transaction that has locked the project. */
-MUSTCHECK const struct err *environment_delete(struct db *, struct arena *,
-    int64_t id);
+/* Deletes the environment and its notifiers, inside a transaction that has locked
+ * the project.  move_cancel_of_environment() cancels what waits there. */
+MUSTCHECK const struct err *environment_delete(struct db *, int64_t id);
 /* ERR_NOTFOUND if it is deleted. */
 MUSTCHECK const struct err *environment_secrets_find(struct db *,
     struct arena *, int64_t id, struct environment_secrets *out);

@@ -86,14 +86,6 @@ SET version = version + 1, name = :name, url = :url, position = :position,
 	updated_at = CURRENT_TIMESTAMP(3)
 WHERE id = :id AND valid = 1;
 
--- environment_waiting(struct environment) -> struct move_id
-SELECT id
-FROM deployment FORCE INDEX (deployment_environment_status)
-WHERE project_id = (SELECT project_id FROM environment WHERE id = :id)
-	AND environment_id = :id
-	AND status = 'pending'
-ORDER BY id;
-
 -- environment_secrets_find(struct environment_secrets) -> struct environment_secrets
 SELECT id, secret_values FROM environment WHERE id = :id AND valid = 1;
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/lock.h"
 
-#include "store/move.h"
-#include "store/notice.h"
 #include "store/store.h"
 
 #define L(m, ...) FIELD(struct deploy_lock, m, __VA_ARGS__)
@@ -20,11 +18,6 @@ const struct shape lock_shape = {
 	.fields = lock_fields,
 	.size = sizeof(struct deploy_lock),
 	.doc = "A lock that keeps new deployments from starting.",
-};
-
-struct replaced {
-	int64_t id;
-	const char *before;
 };
 
 #include "store/lock.sql.h"
@@ -99,11 +92,7 @@ lock_queue_up(struct db *db)
 const struct err *
 lock_put(struct db *db, const struct deploy_lock *lock)
 {
-	const struct err *e;
-
-	if ((e = db_exec(db, &sql_lock_put, lock, NULL)) != NULL)
-		return e;
-	return notice_want_lock(db, lock);
+	return db_exec(db, &sql_lock_put, lock, NULL);
 }
 
 const struct err *
@@ -158,17 +147,4 @@ lock_expire(struct db *db, struct arena *a, const char *runner)
 		e = db_transaction(db, expire_body, &x);
 	}
 	return e;
-}
-
-const struct err *
-lock_keep_newest(struct db *db, struct arena *a, int64_t deployment_id,
-    const char *before)
-{
-	const struct replaced args = { .id = deployment_id,
-		.before = before != NULL ? before : "" };
-	const struct err *e;
-	struct list list;
-
-	e = db_rows(db, a, &sql_lock_older, &args, &list);
-	return e != NULL ? e : move_cancel(db, &list, REASON_SUPERSEDED);
 }

@@ -35,11 +35,4 @@ MUSTCHECK const struct err *lock_remove(struct db *, int64_t project_id,
  * did. Writes nothing if there are none. */
 MUSTCHECK const struct err *lock_expire(struct db *, struct arena *,
     const char *runner);
-/* Inside the transaction that creates the deployment: cancels older ones that
- * wait for the same branch, pipeline and environment, that no user started, and
- * that it replaces: those of the commit `before`, or all if it has no commit
- * itself and so deploys the head of the branch. */
-MUSTCHECK const struct err *lock_keep_newest(struct db *, struct arena *,
-    int64_t deployment_id, const char *before);
-
 #endif

@@ -54,24 +54,3 @@ DELETE k FROM deploy_lock k WHERE k.place = @place AND @expired;
 
 -- lock_remove_of(struct deploy_lock)
 DELETE FROM deploy_lock WHERE project_id = :project_id;
-
--- The order in which events arrive proves nothing, but each names the commit that it
--- replaced.  Several triggers may match one push, with the same place and different
--- variables: their deployments have the same commit.
--- lock_older(struct replaced) -> struct move_id
-SELECT o.id
-FROM deployment d
-	JOIN deployment o
-		ON o.project_id = d.project_id
-			AND o.status = 'pending'
-			AND o.id < d.id
-			AND o.`trigger` IN ('webhook', 'schedule')
-			AND o.pipeline_id = d.pipeline_id
-			AND o.branch <=> d.branch
-			AND o.tag <=> d.tag
-			AND o.environment_id <=> d.environment_id
-			AND COALESCE(o.approval, '') <> 'granted'
-			AND COALESCE(o.commit_hash <> d.commit_hash, 1)
-			AND (d.commit_hash IS NULL OR o.commit_hash = :before)
-WHERE d.id = :id
-ORDER BY o.id;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Notifiers: receivers of messages about deployments and locks.  The messages
- * wait in store/notice.h. */
+ * wait in queue/notice.h. */
 #ifndef SLIPWAY_STORE_NOTIFIER_H
 #define SLIPWAY_STORE_NOTIFIER_H
 

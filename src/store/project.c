@@ -253,10 +253,7 @@ const struct err *
 project_delete(struct db *db, int64_t id)
 {
 	const struct project args = { .id = id };
-	const struct err *e;
 
-	if ((e = store_project_delete(db, id)) != NULL)
-		return e;
 	return db_exec(db, &sql_project_delete, &args, NULL);
 }
 

@@ -98,8 +98,8 @@ MUSTCHECK const struct err *project_judge(struct db *, const struct project *,
 MUSTCHECK const struct err *project_insert(struct db *, struct arena *,
     const struct project *, int64_t *id);
 MUSTCHECK const struct err *project_update(struct db *, const struct project *);
-/* Deletes the project with its pipelines and steps and cancels its pending
- * deployments, inside a transaction that has locked the project's row. */
+/* Deletes the project's own row, inside a transaction that has locked it.
+ * store_project_delete() deletes what belongs to it before that. */
 MUSTCHECK const struct err *project_delete(struct db *, int64_t id);
 /* Of a live project; ERR_NOTFOUND. */
 MUSTCHECK const struct err *project_secrets_find(struct db *, struct arena *,

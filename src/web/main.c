@@ -14,7 +14,7 @@
 #include "core/str.h"
 #include "crypto/public_key.h"
 #include "db/db.h"
-#include "store/store.h"
+#include "queue/stores.h"
 #include "web/pool.h"
 #include "web/resource.h"
 

@@ -10,10 +10,10 @@
 #include "core/log.h"
 #include "core/num.h"
 #include "probe.h"
-#include "store/deployment.h"
+#include "queue/deployment.h"
+#include "queue/joblog.h"
+#include "queue/stores.h"
 #include "store/idempotency.h"
-#include "store/joblog.h"
-#include "store/store.h"
 
 #define ARENA ((size_t)16 << 20)
 #define WORDS 8

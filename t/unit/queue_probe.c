@@ -10,12 +10,12 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "probe.h"
-#include "store/claim.h"
+#include "queue/claim.h"
+#include "queue/move.h"
+#include "queue/queue.h"
+#include "queue/report.h"
+#include "queue/stores.h"
 #include "store/idempotency.h"
-#include "store/move.h"
-#include "store/queue.h"
-#include "store/report.h"
-#include "store/store.h"
 
 #define ARENA ((size_t)64 << 20)
 #define WORDS 8

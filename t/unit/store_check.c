@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "core/log.h"
-#include "store/store.h"
+#include "queue/stores.h"
 
 static void
 print(const struct stmt *s)

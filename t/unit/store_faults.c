@@ -10,7 +10,7 @@
 #include "core/log.h"
 #include "core/str.h"
 #include "probe.h"
-#include "store/store.h"
+#include "queue/stores.h"
 
 #define ROOM ((size_t)65536) /* more than any struct of arguments or row */
 
