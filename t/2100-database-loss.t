@@ -97,23 +97,28 @@ like($probe->ask('add no-ro'), qr/^err unavailable 1290/,
 $db->sql('SET GLOBAL read_only = 0', 'mysql');
 works('read-only');
 
-# The server requires the present size of its file, which may have grown.
-$db->stop;
-my $mib = (-s $db->{data} . '/ibdata1') / 2**20;
-$db->resume('--innodb-file-per-table=0', "--innodb-data-file-path=ibdata1:${mib}M");
-$db->sql('CREATE TABLE filler (a LONGBLOB) ENGINE = InnoDB; ALTER TABLE probe_log ENGINE = InnoDB');
-my ($rc, $full) = (0);
-($rc, undef, $full) = $db->client('INSERT INTO filler VALUES (REPEAT("x", 50000))') while $rc == 0;
-like($full, qr/ERROR 1114/, 'the tablespace is full');
-my ($answer, $writes) = ('ok', 0);
-$answer = $probe->ask('write full') while $answer =~ /^ok/ && $writes++ < 20000;
-like($answer, qr/^err unavailable 1114/, 'a write to a full server is unavailable');
-like($probe->ask('add no-full'), qr/^err unavailable 1114/, 'a transaction on a full server is unavailable');
-like($probe->ask('ping'), qr/^ok/, 'a full server accepts reads');
-is($db->sql("SELECT COUNT(*) FROM probe_log WHERE text = 'no-full'"), 0,
-    'a failed transaction on a full server leaves nothing');
-$db->restart('--innodb-data-file-path=ibdata1:12M:autoextend');
-works('full');
+SKIP: {
+	skip 'MariaDB 11.8 ends with a signal when such a tablespace is full', 9
+	    if $db->sql('SELECT VERSION()', 'mysql') !~ /^10\./;
+	# The server requires the present size of its file, which may have grown.
+	$db->stop;
+	my $mib = (-s $db->{data} . '/ibdata1') / 2**20;
+	$db->resume('--innodb-file-per-table=0', "--innodb-data-file-path=ibdata1:${mib}M");
+	$db->sql('CREATE TABLE filler (a LONGBLOB) ENGINE = InnoDB; ALTER TABLE probe_log ENGINE = InnoDB');
+	my ($rc, $full) = (0);
+	($rc, undef, $full) = $db->client('INSERT INTO filler VALUES (REPEAT("x", 50000))') while $rc == 0;
+	like($full, qr/ERROR 1114/, 'the tablespace is full');
+	my ($answer, $writes) = ('ok', 0);
+	$answer = $probe->ask('write full') while $answer =~ /^ok/ && $writes++ < 20000;
+	like($answer, qr/^err unavailable 1114/, 'a write to a full server is unavailable');
+	like($probe->ask('add no-full'), qr/^err unavailable 1114/,
+	    'a transaction on a full server is unavailable');
+	like($probe->ask('ping'), qr/^ok/, 'a full server accepts reads');
+	is($db->sql("SELECT COUNT(*) FROM probe_log WHERE text = 'no-full'"), 0,
+	    'a failed transaction on a full server leaves nothing');
+	$db->restart('--innodb-data-file-path=ibdata1:12M:autoextend');
+	works('full');
+}
 
 $db->sql("ALTER USER slipway\@localhost WITH MAX_USER_CONNECTIONS 1", 'mysql');
 my ($first, $second) = map { Slipway::Probe->start($db->conf_file(timeout => 2)) } 1, 2;

@@ -29,4 +29,9 @@ ORDER BY id DESC LIMIT :limit;
 SELECT id, @is_old AS expired FROM audit ORDER BY id LIMIT 1;
 
 -- audit_tidy(struct audit_query)
-DELETE FROM audit WHERE id < :before + 5000 AND @is_old;
+DELETE a
+FROM (
+		SELECT id
+		FROM audit FORCE INDEX (PRIMARY)
+		WHERE id < :before + 5000 AND @is_old) o
+	STRAIGHT_JOIN audit a FORCE INDEX (PRIMARY) ON a.id = o.id;

@@ -21,7 +21,7 @@ SELECT d.id, d.project_id, d.status,
 
 -- change_newest() -> struct change
 SELECT id
-FROM deployment
+FROM deployment FORCE INDEX (PRIMARY)
 WHERE id > (SELECT COALESCE(MAX(id), 0) - 500 FROM deployment)
 ORDER BY id;
 

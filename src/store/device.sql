@@ -63,4 +63,10 @@ DELETE FROM device WHERE id = :id AND status = 'approved' AND @live;
 SELECT COUNT(*) AS n FROM (SELECT 1 FROM device WHERE expires_at <= NOW(3) LIMIT 1) t;
 
 -- device_tidy()
-DELETE FROM device WHERE expires_at <= NOW(3) ORDER BY expires_at LIMIT 5000;
+DELETE d
+FROM (
+		SELECT id
+		FROM device FORCE INDEX (device_end)
+		WHERE expires_at <= NOW(3)
+		ORDER BY expires_at LIMIT 5000) o
+	STRAIGHT_JOIN device d FORCE INDEX (PRIMARY) ON d.id = o.id;

@@ -71,9 +71,13 @@ FROM (
 
 -- Anyone can start sign-ins, so more of them are deleted at once.
 -- session_tidy_signins(struct session_args)
-DELETE FROM signin
-WHERE created_at <= NOW(3) - INTERVAL :seconds SECOND
-ORDER BY created_at LIMIT 5000;
+DELETE s
+FROM (
+		SELECT state_hash
+		FROM signin FORCE INDEX (signin_age)
+		WHERE created_at <= NOW(3) - INTERVAL :seconds SECOND
+		ORDER BY created_at LIMIT 5000) o
+	STRAIGHT_JOIN signin s FORCE INDEX (PRIMARY) ON s.state_hash = o.state_hash;
 
 -- session_ended() -> struct session_found
 SELECT COUNT(*) AS n FROM (SELECT 1 FROM session WHERE expires_at <= NOW(3) LIMIT 1) t;

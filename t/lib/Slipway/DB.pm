@@ -10,12 +10,16 @@ package Slipway::DB;
 #   my $db = Slipway::DB->start(port => 1, args => ['--max-connections=4']);
 #   my $db = Slipway::DB->start(data => $directory, idle => 1);   a copy; resume starts it
 #   $db->conf                         a [database] section for slipway.conf
+#
+# SLIPWAY_MARIADBD is the path of another server, beside its mariadb-install-db:
+# `make check-mariadb` runs tests on that of another Debian.
 
 use strict;
 use warnings;
 use DBI ();
 use Digest::SHA ();
 use Fcntl qw(:flock F_SETFD FD_CLOEXEC);
+use File::Basename qw(dirname);
 use File::Path qw(remove_tree);
 use Slipway::Test;
 { package main; require 'syscall.ph'; } # defines its functions in the package that loads it first
@@ -30,6 +34,7 @@ my @accounts = (
 );
 
 sub _server {
+	return $ENV{SLIPWAY_MARIADBD} if $ENV{SLIPWAY_MARIADBD};
 	for my $path (qw(/usr/sbin/mariadbd /usr/libexec/mariadbd /usr/sbin/mysqld)) {
 		return $path if -x $path;
 	}
@@ -64,7 +69,8 @@ sub _template {
 sub _name {
 	my (@files) = @_;
 	my ($size, $modified) = (stat _server())[7, 9];
-	my $digest = Digest::SHA->new(256)->add("$size $modified", map { $_, slurp($_) } __FILE__, @files);
+	my $digest = Digest::SHA->new(256)->add(_server(), "$size $modified",
+	    map { $_, slurp($_) } __FILE__, @files);
 	return substr $digest->hexdigest, 0, 16;
 }
 
@@ -74,7 +80,9 @@ sub _bare {
 		my ($dir) = @_;
 		my $tmp = tempdir() . '/install';
 		mkdir $tmp or die "$tmp: $!";
-		my ($status, $out, $err) = run_cmd('mariadb-install-db', '--no-defaults',
+		my $program = 'mariadb-install-db';
+		$program = dirname(_server()) . "/$program" if $ENV{SLIPWAY_MARIADBD};
+		my ($status, $out, $err) = run_cmd($program, '--no-defaults',
 		    "--tmpdir=$tmp",
 		    "--datadir=$dir", '--auth-root-authentication-method=socket',
 		    '--auth-root-socket-user=' . getpwuid($>),
