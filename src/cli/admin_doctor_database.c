@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Checks the database: the schema, and what the server allows. */
+#include <sys/statvfs.h>
+
 #include <inttypes.h>
 
 #include "cli/admin_doctor.h"
@@ -9,6 +11,7 @@
 #define PACKET_MIN (INT64_C(4) << 20) /* a large body, as SQL */
 #define OTHERS 10 /* of slipway-live, runners and administrators */
 #define LOGS_MANY (INT64_C(1) << 30)
+#define ROOM_MIB 256
 
 static void
 flush_try(struct doctor *d)
@@ -59,6 +62,27 @@ rights_try(struct doctor *d)
 	    "only SELECT, INSERT, UPDATE and DELETE, and name the account "
 	    "that changes the schema in database.migrate_user",
 	    d->admin->set.database.user);
+}
+
+/* A server that is reached by a socket has its data on this host, unless it is in
+ * a container. */
+static void
+room_try(struct doctor *d)
+{
+	const char *path = d->capacity.datadir;
+	struct statvfs fs;
+	int64_t mib;
+
+	if (d->admin->set.database.host != NULL || statvfs(path, &fs) == -1)
+		return;
+	mib = (int64_t)(fs.f_bavail * fs.f_frsize >> 20);
+	if (mib < ROOM_MIB)
+		doctor_say(d, VERDICT_FAULT, WHAT,
+		    "only %" PRId64 " MiB are free where it stores its data "
+		    "(%s), and writes are rejected when none is: delete other "
+		    "files there, lower log_total_max or log_days in [runner], "
+		    "or make the file system larger",
+		    mib, path);
 }
 
 /* The setting that permits this is meant for an upgrade. */
@@ -154,7 +178,7 @@ void
 doctor_database(struct doctor *d)
 {
 	static void (*const tries[])(struct doctor *) = { flush_try, packet_try,
-		connections_try, rights_try, logs_try };
+		connections_try, rights_try, logs_try, room_try };
 	const struct err *e;
 	size_t i;
 

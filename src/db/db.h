@@ -98,6 +98,8 @@ MUSTCHECK const struct err *db_exec(struct db *, const struct stmt *,
 /* Whether the error says that the server takes no writes at all: it is read-only,
  * or its disk is full. */
 bool db_rejects_writes(const struct err *);
+/* The same because it has no room. */
+bool db_is_full(const struct err *);
 /* Whether a statement has changed rows since the last call, even if its
  * transaction was rolled back. */
 bool db_has_written(struct db *);

@@ -100,8 +100,14 @@ bool
 db_rejects_writes(const struct err *e)
 {
 	return e->sys == ER_OPTION_PREVENTS_STATEMENT ||
-	    e->sys == ER_READ_ONLY_MODE || e->sys == ER_DISK_FULL ||
-	    e->sys == ER_RECORD_FILE_FULL || e->sys == ER_ERROR_ON_WRITE;
+	    e->sys == ER_READ_ONLY_MODE || db_is_full(e);
+}
+
+bool
+db_is_full(const struct err *e)
+{
+	return e->sys == ER_DISK_FULL || e->sys == ER_RECORD_FILE_FULL ||
+	    e->sys == ER_ERROR_ON_WRITE;
 }
 
 enum db_what

@@ -12,6 +12,7 @@ struct capacity {
 	int64_t rights;         /* more than the service needs */
 	int64_t newest_project; /* its id; 0 = none */
 	int64_t log_bytes;      /* of stored logs, by the server's statistics */
+	const char *datadir;    /* of the server, on its host */
 };
 
 MUSTCHECK const struct err *capacity_read(struct db *, struct arena *,

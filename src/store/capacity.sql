@@ -6,6 +6,7 @@ privilege_type IN ('ALTER', 'CREATE', 'CREATE USER', 'DROP', 'FILE', 'SUPER')
 -- capacity_read() -> struct capacity
 SELECT @@innodb_flush_log_at_trx_commit AS flush_log,
 	@@max_allowed_packet AS max_packet, @@max_connections AS max_connections,
+	@@datadir AS datadir,
 	(SELECT COUNT(*) FROM information_schema.user_privileges WHERE @too_much) +
 		(SELECT COUNT(*)
 		FROM information_schema.schema_privileges

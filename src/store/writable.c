@@ -17,6 +17,8 @@ writable_note(struct writable *w, const struct err *e)
 
 	if (e == NULL)
 		atomic_store(&w->written, now);
+	else if (db_is_full(e))
+		atomic_store(&w->full, now);
 	else if (db_rejects_writes(e))
 		atomic_store(&w->rejected, now);
 }
@@ -61,13 +63,16 @@ try_due(struct writable *w, struct db *db, int64_t now)
 	atomic_store(&w->ended, time_mono_ms());
 }
 
-/* A small write can succeed on a full disk that rejects others. */
+/* On a full disk, writes for which a table has room still succeed, those of a try
+ * among them: they do not mean that others do. */
 static bool
 was_rejected(struct writable *w, int64_t now)
 {
 	const int64_t at = atomic_load(&w->rejected);
+	const int64_t full = atomic_load(&w->full);
 
-	return at > atomic_load(&w->written) && now - at < REJECTED_MS;
+	return (full != 0 && now - full < REJECTED_MS) ||
+	    (at > atomic_load(&w->written) && now - at < REJECTED_MS);
 }
 
 const struct err *

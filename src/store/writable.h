@@ -14,6 +14,7 @@ struct writable {
 	atomic_int_least64_t ended;
 	atomic_int error; /* of it: a number of the server, -1 = another */
 	atomic_int_least64_t rejected; /* a write, because of the server */
+	atomic_int_least64_t full;     /* the same because of its disk */
 	atomic_int_least64_t written;
 };
 

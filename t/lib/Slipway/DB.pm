@@ -9,6 +9,7 @@ package Slipway::DB;
 #   my $db = Slipway::DB->start(empty => 1);      no tables: migrate creates them
 #   my $db = Slipway::DB->start(port => 1, args => ['--max-connections=4']);
 #   my $db = Slipway::DB->start(data => $directory, idle => 1);   a copy; resume starts it
+#   my $db = Slipway::DB->start(in => $directory);      its data below this one
 #   $db->conf                         a [database] section for slipway.conf
 #
 # SLIPWAY_MARIADBD is the path of another server, beside its mariadb-install-db:
@@ -128,7 +129,7 @@ sub _as_root { return is_root() ? '--user=root' : () }
 sub start {
 	my ($class, %opt) = @_;
 	my $template = delete $opt{data} || ($opt{empty} ? _bare() : _migrated());
-	my $data = tempdir() . '/data' . ($made + 1);
+	my $data = (delete $opt{in} || tempdir()) . '/data' . ($made + 1);
 	my ($status, undef, $err) = run_cmd('cp', '-a', $template, $data);
 	die "cp: $err" if $status != 0;
 	$opt{port} = free_port() if $opt{port};

@@ -26,10 +26,10 @@ our $final = qr/^(?:success|failed|canceled|interrupted)$/;
 my $names = 0;
 my $made = 0;
 
-# Options: api, runner: sections that come last and win.
+# Options: api, runner: sections that come last and win; db: its database.
 sub start {
 	my ($class, %opt) = @_;
-	my $self = bless { db => Slipway::DB->start }, $class;
+	my $self = bless { db => $opt{db} || Slipway::DB->start }, $class;
 	$self->{db}->migrate;
 	my $keys = tempdir() . '/keys' . ($made++ || '');
 	make_path($keys, "$keys/run");
