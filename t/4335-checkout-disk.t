@@ -97,6 +97,14 @@ $job = deploy($dir, 'large', checkout => 'keep', objects => record_of($job, 'obj
 returns('large files beside others that are kept', $job, qr/No space left on device/);
 is(slurp("$dir/workspace/own"), "mine\n", 'the others stay');
 
+# --- a full home
+my $home = disk('size=3m');
+mkdir "$home/home", 0700 or die "$home: $!";
+chown $uid, $uid, "$home/home" or die "$home: $!";
+run_cmd('dd', 'if=/dev/zero', "of=$home/fill", 'bs=4k');
+returns('a full home', deploy(disk('size=8m'), 'small', home => "$home/home"),
+    qr{No space left on device\. Free space in \Q$home\E/home, .*: 0 MiB});
+
 # --- the rest of the file system's errors
 $dir = disk('size=8m,nr_inodes=150');
 returns('files without inodes', deploy($dir, 'many'), qr/No space left on device.* \d+ files are free/);

@@ -17,6 +17,7 @@
 
 #include "core/file.h"
 #include "core/num.h"
+#include "core/str.h"
 #include "job/checkout_inner.h"
 #include "job/job.h"
 #include "job/log.h"
@@ -63,22 +64,22 @@ probe_write(int dir)
 	return error;
 }
 
-/* Writes "ERRNO MIB FILES" to standard output, because it runs in a child
- * process. */
+/* Writes "ERRNO HOME MIB FILES" to standard output, because it runs in a child
+ * process.  HOME is 1 if it is not the workspace that has no room. */
 static const struct err *
 probe(void *arg)
 {
-	const int workspace = JOB_FD(WIRE_FD_WORKSPACE);
+	const int home = JOB_FD(WIRE_FD_HOME);
+	int dir = JOB_FD(WIRE_FD_WORKSPACE), error = probe_write(dir), len;
 	struct statvfs fs = { .f_bavail = 0 };
 	char text[TEXT_MAX];
-	int error, len;
 
 	(void)arg;
-	error = probe_write(workspace);
-	if (!outage_is_of_disk(error))
-		error = probe_write(JOB_FD(WIRE_FD_HOME));
-	(void)fstatvfs(workspace, &fs);
-	len = snprintf(text, sizeof(text), "%d %ju %ju", error,
+	if (!outage_is_of_disk(error) &&
+	    outage_is_of_disk(error = probe_write(home)))
+		dir = home;
+	(void)fstatvfs(dir, &fs);
+	len = snprintf(text, sizeof(text), "%d %d %ju %ju", error, dir == home,
 	    (uintmax_t)fs.f_bavail * fs.f_frsize >> 20, (uintmax_t)fs.f_favail);
 	return file_store(STDOUT_FILENO, text, (size_t)len);
 }
@@ -87,6 +88,7 @@ probe(void *arg)
 static const char *
 advice(const struct job *job, int error, char *left)
 {
+	const bool home = str_eq(strsep(&left, " "), "1");
 	const char *mib = strsep(&left, " ");
 
 	switch (error) {
@@ -94,7 +96,7 @@ advice(const struct job *job, int error, char *left)
 		return arena_printf(job->a,
 		    "Free space in %s, or make its file system larger: %s MiB "
 		    "and %s files are free now, and the repository needs more",
-		    job->place.workspace, mib, left);
+		    home ? job->place.home : job->place.workspace, mib, left);
 	case EDQUOT:
 		return "Raise the quota of the account, or remove files of it";
 	case EROFS:
@@ -115,8 +117,9 @@ room_fault(struct job *job, const struct err *e, const char **detail)
 
 	if (error == 0 && e != NULL)
 		error = e->sys != 0 ? e->sys : outage_of_disk(e->msg);
-	if (job_call_within(job, PROBE_MS, probe, NULL, &text) != NULL)
-		text = "0 ? ?";
+	if (job_call_within(job, PROBE_MS, probe, NULL, &text) != NULL ||
+	    text[0] == '\0')
+		text = "0 0 ? ?";
 	left = arena_strdup(job->a, text);
 	if (num_parse(strsep(&left, " "), 0, INT32_MAX, &now) &&
 	    !outage_is_of_disk(error))
