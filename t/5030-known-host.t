@@ -106,7 +106,7 @@ my $localhost = 'localhost:' . $sshd->port;
 my $line = $sshd->known =~ s/^\[127.0.0.1\]/other.example.org,[LocalHost]/r;
 spew($file, $line);
 done(qr/contains these keys/, 'a name in a list and in another case is found', 'add', uc $localhost, '--yes',
-    '--fingerprint', $print);
+    '--fingerprint', $print) if defined gethostbyname 'localhost'; # a new chroot has no /etc/hosts
 rejected(65, qr/line 1 .*is not only for .*: edit the file/, 'a line about several hosts is not removed',
     'remove', $localhost);
 done(qr/ssh-ed25519\t\Q$print\E$/m, 'the keys are listed', 'list');

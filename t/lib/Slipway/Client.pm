@@ -79,20 +79,29 @@ use Slipway::Test;
 
 sub screen { my ($self) = @_; return slurp($self->{out}) // '' }
 sub type { my ($self, $text) = @_; print { $self->{keys} } $text; return }
-# Waits until the terminal shows a text.
+# Whether the program has ended.
+sub ended {
+	my ($self) = @_;
+	$self->{status} = $?
+	    if !defined $self->{status} && waitpid($self->{pid}, POSIX::WNOHANG()) == $self->{pid};
+	return defined $self->{status};
+}
+# Waits until the terminal shows a text, or nothing can follow.
 sub saw {
 	my ($self, $re) = @_;
 	on_failure('the terminal' => sub { return $self->screen });
-	return poll(60, sub { return $self->screen =~ $re });
+	my $ended;
+	return poll(60, sub {
+		my $last = $self->ended;
+		return $self->screen =~ $re || ($ended = $last);
+	}) && !$ended;
 }
 # Waits for the end; the exit status, 128 and more for a signal.
 sub end {
 	my ($self) = @_;
-	my $status;
-	poll(120, sub { waitpid($self->{pid}, POSIX::WNOHANG()) == $self->{pid} && defined($status = $?) })
-	    or kill 'KILL', $self->{pid};
+	poll(120, sub { $self->ended }) or kill 'KILL', $self->{pid};
 	close $self->{keys};
-	return defined $status ? $status >> 8 : undef;
+	return defined $self->{status} ? $self->{status} >> 8 : undef;
 }
 
 1;
