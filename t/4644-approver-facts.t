@@ -160,4 +160,44 @@ $got = $api->post("/api/deployments/$end->{id}/promote", { environmentId => $pro
 is(shown($got), "required main $feature -", 'a promotion to approval does not show its message');
 $forge->start_nginx;
 shown_of($later, "required main - $first the first commit read", 'the commit is read later');
+
+# --- GitLab and GitHub say in another way whether a branch has a commit
+for my $type (qw(gitlab github)) {
+	my $server = Slipway::Forge->start(type => $type);
+	$server->user('bot');
+	my $token = $server->token('bot');
+	my $here = Slipway::Whole->start(api => $server->conf(token => $token),
+	    runner => $server->conf(token => $token) . "[runner]\npoll = 60\n");
+	my $site = $server->repo('team/site', private => 1, users => ['bot']);
+	my $old = $site->commit('main', { file => "1\n" }, 'the old commit');
+	my $beside = $site->commit('beside', { file => "2\n" }, 'beside');
+	my $end = $old;
+	for my $n (1 .. 310) {
+		chomp($end = $site->git('commit-tree', '-p', $end, '-m', "change $n", "$end^{tree}"));
+	}
+	$site->branch('long', $end);
+	my $p = $here->project($site->clone_url);
+	my $l = $here->pipeline($p, 'cat file');
+	my $live = $here->make('/api/environments', { projectId => $p, name => 'live',
+		approval => 'required' })->{id};
+	my %to = (projectId => $p, pipelineId => $l, environmentId => $live, branch => 'long');
+	for my $length (40, 9) {
+		my ($good, $bad) = map {
+			$here->api->post('/api/deployments', { %to, commitHash => substr($_, 0, $length) })
+		} $old, $beside;
+		is(shown($good), "required long $old the old commit",
+		    "$type: $length digits of a commit far back");
+		is(outcome($bad), '422 /commitHash',
+		    "$type: $length digits of a commit that the branch does not have");
+	}
+	$here->api->put("/api/projects/$p", { triggers => [{ branch => '*', pipelineId => $l,
+		environmentId => $live }] });
+	my $key = $here->api->put("/api/projects/$p/hook-secret")->{json}{secret};
+	my ($headers, $body) = push_event($type, $key, path => 'team/site', repo_id => $site->id,
+	    commit => $old, branch => 'long', message => 'Fix a typo');
+	my $id = $here->api->as('none')->post("/api/hooks/$p", $body, $headers)->{json}{data}[0]{id};
+	ok(poll(20, sub { $here->show($id)->{commitRead} }), "$type: the commit of a push is read");
+	is($here->show($id)->{commitMessage}, 'the old commit', "$type: its message is the commit's own");
+	is_deeply([$server->complaints], [], "$type: the Git server received only valid requests");
+}
 done_testing;
