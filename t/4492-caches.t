@@ -181,7 +181,8 @@ sub measuring {
 			for my $child (split ' ', slurp("/proc/$pid/task/$pid/children") || '') {
 				next if (slurp("/proc/$child/comm") || '') ne "slipway-job\n";
 				kill 'STOP', $child;
-				$found = $child if grep { (readlink || '') =~ m{^\Q$dir\E(?:/|$)} }
+				# in a chroot, something precedes the paths of another mount namespace
+				$found = $child if grep { (readlink || '') =~ m{\Q$dir\E(?:/|$)} }
 				    "/proc/$child/cwd", glob "/proc/$child/fd/*";
 				return 1 if $found;
 				kill 'CONT', $child;
