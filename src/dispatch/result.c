@@ -193,6 +193,7 @@ event_next(struct arena *a, const char *data, size_t len, size_t *at,
 	const struct err *e;
 	struct record r;
 
+	out->kind = JOB_EVENT__MAX;
 	if ((e = record_read(a, data, len, at, &r, found)) != NULL || !*found)
 		return e;
 	return job_event_read(a, &r, out);
