@@ -84,7 +84,7 @@ measure_below(struct measure *m, int fd, int depth)
 
 /* A directory stays as large as its entries once were. */
 static const struct err *
-measure(void *arg)
+cache_measure(void *arg)
 {
 	struct measure *m = arg;
 	const int fd = open(m->path, OPEN);
@@ -139,7 +139,7 @@ job_cache(struct job *job)
 
 	if (m.path == NULL || is_empty(m.path))
 		return;
-	e = job_call_within(job, MEASURE_MS, measure, &m, &ignored);
+	e = job_call_within(job, MEASURE_MS, cache_measure, &m, &ignored);
 	if (e == NULL)
 		return;
 	job_log_say(&job->log,

@@ -46,7 +46,7 @@ files_before(const struct fetch *f)
 
 /* Reads the message, and the commits of the branch if they were requested. */
 static const struct err *
-describe(struct fetch *f, struct checkout *out)
+commit_describe(struct fetch *f, struct checkout *out)
 {
 	struct git_log log = { .ref = REF,
 		.max = f->git.job->spec.commits,
@@ -100,7 +100,7 @@ files_bring(struct fetch *f)
 }
 
 static const struct err *
-attempt(struct fetch *f, struct checkout *out)
+checkout_try(struct fetch *f, struct checkout *out)
 {
 	const char *at[] = { "update-ref", REF, NULL, NULL };
 	struct git *g = &f->git;
@@ -133,7 +133,8 @@ attempt(struct fetch *f, struct checkout *out)
 		job_log_say(&g->job->log,
 		    "==> warning: the repository is a shallow clone: its "
 		    "history is incomplete");
-	if ((e = describe(f, out)) != NULL || str_eq(f->hash, fetch_tip(f)))
+	if ((e = commit_describe(f, out)) != NULL ||
+	    str_eq(f->hash, fetch_tip(f)))
 		return e;
 	if ((e = git_run(g, NULL, at)) != NULL || !git_done(g))
 		out->message = NULL;
@@ -142,7 +143,7 @@ attempt(struct fetch *f, struct checkout *out)
 
 /* Checks that need no server. */
 static const char *
-rejection(const struct job_description *spec)
+request_rejection(const struct job_description *spec)
 {
 	struct address ad;
 
@@ -220,7 +221,7 @@ is_away(const struct fetch *f)
 
 /* Detail of a failure: git's message, else how it ended. */
 static const char *
-failure(struct fetch *f)
+failure_text(struct fetch *f)
 {
 	const struct job_log *log = &f->git.job->log;
 
@@ -252,7 +253,7 @@ locks_remove(void *arg)
  * to a commit, in which case git reports the differences.  It has its own time
  * limit, because that of the checkout may be used up. */
 static const struct err *
-stay(struct fetch *f, struct checkout *out)
+state_record(struct fetch *f, struct checkout *out)
 {
 	const char *at = f->touched ? f->hash : f->before;
 	const char *const read_tree[] = { "read-tree", at, NULL };
@@ -288,7 +289,7 @@ stay(struct fetch *f, struct checkout *out)
 }
 
 static enum checkout_how
-outcome(const struct fetch *f)
+fetch_outcome(const struct fetch *f)
 {
 	const enum run_how how = f->git.end.how;
 
@@ -327,7 +328,7 @@ attempt_anew(struct fetch *f, enum checkout_format format, struct checkout *out)
 	if ((e != NULL && e->code != ERR_NOTFOUND) ||
 	    f->git.end.how != RUN_EXITED)
 		return e;
-	if ((e = attempt(f, out)) != NULL || out->message != NULL ||
+	if ((e = checkout_try(f, out)) != NULL || out->message != NULL ||
 	    format == FORMAT_SHA256 || !is_other_format(f))
 		return e;
 	job_log_forget(&f->git.job->log);
@@ -386,7 +387,7 @@ is_acceptable(const struct fetch *f)
 
 /* Tries with the existing clone; if that fails, with a new one. */
 static const struct err *
-attempts(struct fetch *f, struct checkout *out)
+checkout_retry(struct fetch *f, struct checkout *out)
 {
 	const int workspace = JOB_FD(WIRE_FD_WORKSPACE);
 	struct job *job = f->git.job;
@@ -410,9 +411,10 @@ attempts(struct fetch *f, struct checkout *out)
 		job_log_say(&job->log, "==> creating a new clone");
 	if (has_clone) {
 		f->before = fetch_tip(f);
-		if ((e = attempt(f, out)) != NULL || out->message != NULL ||
-		    f->git.end.how != RUN_EXITED || f->fault != NULL ||
-		    (e = is_there(f, &there)) != NULL || !there)
+		if ((e = checkout_try(f, out)) != NULL ||
+		    out->message != NULL || f->git.end.how != RUN_EXITED ||
+		    f->fault != NULL || (e = is_there(f, &there)) != NULL ||
+		    !there)
 			return e;
 		/* one of the tags may be to blame */
 		f->tags_apart = f->tags_few;
@@ -491,7 +493,7 @@ state_report(struct fetch *f, struct checkout *out)
 static bool
 is_possible(const struct job *job, const char **detail)
 {
-	*detail = rejection(&job->spec);
+	*detail = request_rejection(&job->spec);
 	if (*detail == NULL &&
 	    program_find(job->a, job->spec.path, "git") == NULL)
 		*detail = "git is not installed on the runner.";
@@ -499,7 +501,7 @@ is_possible(const struct job *job, const char **detail)
 }
 
 static int64_t
-deadline(const struct job *job)
+checkout_deadline(const struct job *job)
 {
 	int64_t end = time_mono_ms() + job->spec.checkout_timeout * 1000;
 
@@ -510,7 +512,7 @@ deadline(const struct job *job)
 }
 
 static void
-finish(struct fetch *f)
+checkout_finish(struct fetch *f)
 {
 	struct job_description *spec = &f->git.job->spec;
 
@@ -531,12 +533,12 @@ job_head(struct job *job, enum checkout_how *how, const char **detail)
 	if (!is_possible(job, detail))
 		return NULL;
 	job_log_forget(&job->log);
-	if ((e = git_open(job, deadline(job), &f.git)) == NULL &&
+	if ((e = git_open(job, checkout_deadline(job), &f.git)) == NULL &&
 	    (e = fetch_compare(&f)) == NULL && (e = refs_check(&f)) == NULL) {
-		*how = f.hash != NULL ? CHECKOUT_DONE : outcome(&f);
-		*detail = failure(&f);
+		*how = f.hash != NULL ? CHECKOUT_DONE : fetch_outcome(&f);
+		*detail = failure_text(&f);
 	}
-	finish(&f);
+	checkout_finish(&f);
 	return e;
 }
 
@@ -558,18 +560,18 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	if (!is_possible(job, detail))
 		return NULL;
 	job_log_forget(&job->log);
-	if ((e = git_open(job, deadline(job), &f.git)) != NULL)
+	if ((e = git_open(job, checkout_deadline(job), &f.git)) != NULL)
 		goto out;
 	if ((e = workspace_unlock(JOB_FD(WIRE_FD_WORKSPACE))) != NULL ||
-	    (e = attempts(&f, out)) != NULL ||
+	    (e = checkout_retry(&f, out)) != NULL ||
 	    (out->message == NULL && (e = refs_check(&f)) != NULL))
 		goto out;
 	if (out->message != NULL) {
 		*how = CHECKOUT_DONE;
 		job_log_say(&job->log, "==> at commit %s", out->hash);
 	} else {
-		*how = outcome(&f);
-		*detail = failure(&f);
+		*how = fetch_outcome(&f);
+		*detail = failure_text(&f);
 		if (*how == CHECKOUT_FAILED &&
 		    (f.no_room != NULL || room_fault(job, NULL, &f.no_room))) {
 			*how = CHECKOUT_NO_ROOM;
@@ -577,7 +579,7 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 			room_make(&f);
 		}
 		/* the result is known; this cannot change it */
-		if ((e = stay(&f, out)) != NULL)
+		if ((e = state_record(&f, out)) != NULL)
 			job_log_say(&job->log,
 			    "==> the state of the workspace is unknown: %s",
 			    e->msg);
@@ -585,7 +587,7 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	}
 	state_report(&f, out);
 out:
-	finish(&f);
+	checkout_finish(&f);
 	if (e != NULL && room_fault(job, e, detail)) {
 		*how = CHECKOUT_NO_ROOM;
 		e = NULL;

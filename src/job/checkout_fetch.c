@@ -53,7 +53,7 @@ fetch_title(const struct fetch *f)
 /* Fetches one refspec, from the repository to REF or the ref it names, and a
  * second one, if that is not NULL. */
 static const struct err *
-fetch(struct fetch *f, const char *refspec, const char *more)
+refs_fetch(struct fetch *f, const char *refspec, const char *more)
 {
 	const char *const args[] = { "fetch", "--no-tags", "--prune", "--force",
 		"--no-recurse-submodules", "--no-write-fetch-head",
@@ -93,7 +93,7 @@ out:
 
 /* Resolves a name to the full hash of a commit that exists in the clone. */
 static const struct err *
-resolve(struct fetch *f, const char *name, const char **out)
+commit_resolve(struct fetch *f, const char *name, const char **out)
 {
 	const char *const args[] = { "rev-parse", "--verify", "--quiet",
 		"--end-of-options", arena_printf(f->a, "%s^{commit}", name),
@@ -137,7 +137,7 @@ fetch_tip(const struct fetch *f)
 /* A push event may arrive late or twice: the present commit of the branch or
  * tag is newer. */
 static void
-supersede(struct fetch *f, const char *now)
+push_supersede(struct fetch *f, const char *now)
 {
 	f->superseded = true;
 	f->fault = arena_printf(f->a,
@@ -151,13 +151,14 @@ static const struct err *
 tip_read(struct fetch *f, const char **out)
 {
 	*out = f->tag == NULL ? fetch_tip(f) : NULL;
-	return *out != NULL ? NULL :
-			      resolve(f, f->tag != NULL ? TAG_REF : REF, out);
+	return *out != NULL ?
+	    NULL :
+	    commit_resolve(f, f->tag != NULL ? TAG_REF : REF, out);
 }
 
 /* The branch has moved on, with changes that its trigger ignores. */
 static void
-follow(struct fetch *f, const char *now)
+branch_follow(struct fetch *f, const char *now)
 {
 	job_log_say(&f->git.job->log, "==> the %s has moved on to commit %s",
 	    fetch_title(f), now);
@@ -179,10 +180,10 @@ head_check(struct fetch *f, const char *before)
 	if (now == NULL || strcasecmp(now, f->git.job->spec.commit) == 0)
 		return NULL;
 	if (f->git.job->spec.head_only == HEAD_FOLLOW) {
-		follow(f, now);
+		branch_follow(f, now);
 		return NULL;
 	}
-	supersede(f, now);
+	push_supersede(f, now);
 	return git_run(&f->git, NULL, before != NULL ? back : none);
 }
 
@@ -232,7 +233,7 @@ fetch_compare(struct fetch *f)
 	} else if (spec->commit == NULL || strcasecmp(now, spec->commit) == 0)
 		f->hash = now;
 	else
-		supersede(f, now);
+		push_supersede(f, now);
 out:
 	buf_release(&out);
 	return e;
@@ -258,7 +259,7 @@ fetch_commit(struct fetch *f, const char *commit)
 
 	f->grown = true;
 	if (full) {
-		if ((e = fetch(f,
+		if ((e = refs_fetch(f,
 			 arena_printf(f->a, "+%s:refs/slipway/commit", commit),
 			 NULL)) != NULL)
 			return e;
@@ -266,11 +267,11 @@ fetch_commit(struct fetch *f, const char *commit)
 			return NULL;
 	}
 	if (!full || !git_done(&f->git)) {
-		if ((e = fetch(f, "+refs/heads/*:refs/slipway/all/*", NULL)) !=
-		    NULL)
+		if ((e = refs_fetch(f, "+refs/heads/*:refs/slipway/all/*",
+			 NULL)) != NULL)
 			return e;
 	}
-	return git_done(&f->git) ? resolve(f, commit, &f->hash) : NULL;
+	return git_done(&f->git) ? commit_resolve(f, commit, &f->hash) : NULL;
 }
 
 /* Whether the history of REF has the commit. */
@@ -339,7 +340,7 @@ fetch_all(struct fetch *f)
 		if ((e = head_branch(f)) != NULL || !git_done(&f->git))
 			return e;
 	}
-	if ((e = fetch(f,
+	if ((e = refs_fetch(f,
 		 arena_printf(f->a, "+%s:%s", fetch_ref(f),
 		     f->tag != NULL ? TAG_REF : REF),
 		 f->tags_few ? "+refs/tags/*:refs/tags/*" : NULL)) != NULL ||
@@ -352,7 +353,7 @@ fetch_all(struct fetch *f)
 	    ((e = head_check(f, before)) != NULL || f->superseded ||
 		f->hash != NULL))
 		return e;
-	if ((e = resolve(f, spec->commit, &f->hash)) != NULL)
+	if ((e = commit_resolve(f, spec->commit, &f->hash)) != NULL)
 		return e;
 	if (f->hash == NULL && f->git.end.how == RUN_EXITED &&
 	    (e = fetch_commit(f, spec->commit)) != NULL)
@@ -397,7 +398,7 @@ fetch_known(struct fetch *f, const char *commit, const char **out)
 		return NULL;
 	if (str_eq(f->was.commit, commit))
 		*out = f->was.commit;
-	else if ((e = resolve(f, commit, out)) != NULL || *out == NULL)
+	else if ((e = commit_resolve(f, commit, out)) != NULL || *out == NULL)
 		return e;
 	if ((e = is_seen(f, *out, &seen)) != NULL)
 		return e;

@@ -31,7 +31,7 @@ out:
 }
 
 static const struct err *
-refresh(struct git *g)
+index_refresh(struct git *g)
 {
 	const char *const args[] = { "update-index", "-q", "--refresh", NULL };
 	const struct err *e;
@@ -45,17 +45,17 @@ refresh(struct git *g)
 
 /* Whether ignored files stay. */
 static bool
-keeps(const struct git *g)
+keeps_ignored(const struct git *g)
 {
 	return g->job->spec.checkout == CHECKOUT_KEEP;
 }
 
 /* Removes files that the commit does not have. */
 static const struct err *
-clean(struct git *g)
+files_clean(struct git *g)
 {
-	const char *const args[] = { "clean", keeps(g) ? "-ffdq" : "-ffdxq",
-		NULL };
+	const char *const args[] = { "clean",
+		keeps_ignored(g) ? "-ffdq" : "-ffdxq", NULL };
 
 	return git_run(g, NULL, args);
 }
@@ -72,9 +72,9 @@ make_room(struct git *g, const char *hash)
 	    (e = git_run(g, NULL, read_tree)) != NULL || !git_done(g))
 		return e;
 	/* its exit status says only whether files differ */
-	if ((e = refresh(g)) != NULL || g->end.how != RUN_EXITED)
+	if ((e = index_refresh(g)) != NULL || g->end.how != RUN_EXITED)
 		return e;
-	if (!keeps(g) && ((e = clean(g)) != NULL || !git_done(g)))
+	if (!keeps_ignored(g) && ((e = files_clean(g)) != NULL || !git_done(g)))
 		return e;
 	return gitlinks_empty(g, hash);
 }
@@ -83,7 +83,7 @@ make_room(struct git *g, const char *hash)
  * git has nothing to compare. git clean would give up on directories that it
  * cannot write. */
 static const struct err *
-prepare(struct git *g, const char *hash, enum files_before before)
+index_prepare(struct git *g, const char *hash, enum files_before before)
 {
 	return before == FILES_FOREIGN ? workspace_empty(g, ".git") :
 					 make_room(g, hash);
@@ -92,7 +92,7 @@ prepare(struct git *g, const char *hash, enum files_before before)
 /* Without submodule.active, git fails if .gitmodules does not name all of
  * them. */
 static const struct err *
-submodules(struct git *g)
+submodules_update(struct git *g)
 {
 	const char *const args[] = { "-c", "submodule.active=.", "submodule",
 		"update", "--init", "--recursive", "--force", "--checkout",
@@ -120,14 +120,15 @@ files_checkout(struct git *g, const char *hash, enum files_before before)
 	const struct err *e;
 
 	if (before != FILES_COMMITTED &&
-	    ((e = prepare(g, hash, before)) != NULL || !git_done(g)))
+	    ((e = index_prepare(g, hash, before)) != NULL || !git_done(g)))
 		return e;
 	if ((e = files_write(g, hash)) != NULL || !git_done(g))
 		return e;
 	/* only now the commit's .gitignore files are in place */
-	if (keeps(g) && before == FILES_UNKNOWN &&
-	    ((e = clean(g)) != NULL || !git_done(g)))
+	if (keeps_ignored(g) && before == FILES_UNKNOWN &&
+	    ((e = files_clean(g)) != NULL || !git_done(g)))
 		return e;
-	return g->job->spec.submodules == SUBMODULES_NONE ? NULL :
-							    submodules(g);
+	return g->job->spec.submodules == SUBMODULES_NONE ?
+	    NULL :
+	    submodules_update(g);
 }

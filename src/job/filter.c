@@ -46,13 +46,13 @@ struct guarded {
 };
 
 static struct sock_filter
-statement(unsigned code, uint32_t k)
+filter_statement(unsigned code, uint32_t k)
 {
 	return (struct sock_filter){ .code = (uint16_t)code, .k = k };
 }
 
 static struct sock_filter
-jump(unsigned how, uint32_t k, unsigned yes, unsigned no)
+filter_jump(unsigned how, uint32_t k, unsigned yes, unsigned no)
 {
 	return (struct sock_filter){ .code = (uint16_t)(BPF_JMP | how | BPF_K),
 		.jt = (uint8_t)yes,
@@ -62,27 +62,27 @@ jump(unsigned how, uint32_t k, unsigned yes, unsigned no)
 
 /* The lower half of an argument: these processors are little-endian. */
 static struct sock_filter
-argument(size_t i)
+filter_argument(size_t i)
 {
-	return statement(BPF_LD | BPF_W | BPF_ABS,
+	return filter_statement(BPF_LD | BPF_W | BPF_ABS,
 	    (unsigned)(offsetof(struct seccomp_data, args) +
 		i * sizeof(uint64_t)));
 }
 
 static struct sock_filter
-reject(unsigned error)
+filter_reject(unsigned error)
 {
-	return statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error);
+	return filter_statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error);
 }
 
 /* Loads the call number; jumps past `size` instructions for another ABI. */
 static size_t
 number_put(const struct abi *abi, size_t size, struct sock_filter *out)
 {
-	out[0] = jump(BPF_JEQ, abi->arch, 0, (unsigned)size - 1);
-	out[1] = statement(BPF_LD | BPF_W | BPF_ABS,
+	out[0] = filter_jump(BPF_JEQ, abi->arch, 0, (unsigned)size - 1);
+	out[1] = filter_statement(BPF_LD | BPF_W | BPF_ABS,
 	    offsetof(struct seccomp_data, nr));
-	out[2] = statement(BPF_ALU | BPF_AND | BPF_K, ~X32);
+	out[2] = filter_statement(BPF_ALU | BPF_AND | BPF_K, ~X32);
 	return 3;
 }
 
@@ -96,15 +96,15 @@ namespaces_put(const struct abi *abi, const struct guarded *guarded,
 	size_t n = number_put(abi, NAMESPACES_SIZE, out);
 
 	(void)guarded;
-	out[n++] = jump(BPF_JEQ, abi->clone, 3, 0);
-	out[n++] = jump(BPF_JEQ, abi->unshare, 2, 0);
-	out[n++] = jump(BPF_JEQ, abi->clone3, 5, 0);
-	out[n++] = statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	out[n++] = argument(0);
-	out[n++] = jump(BPF_JSET, CLONE_NEWUSER, 0, 1);
-	out[n++] = reject(EPERM);
-	out[n++] = statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	out[n++] = reject(ENOSYS);
+	out[n++] = filter_jump(BPF_JEQ, abi->clone, 3, 0);
+	out[n++] = filter_jump(BPF_JEQ, abi->unshare, 2, 0);
+	out[n++] = filter_jump(BPF_JEQ, abi->clone3, 5, 0);
+	out[n++] = filter_statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	out[n++] = filter_argument(0);
+	out[n++] = filter_jump(BPF_JSET, CLONE_NEWUSER, 0, 1);
+	out[n++] = filter_reject(EPERM);
+	out[n++] = filter_statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	out[n++] = filter_reject(ENOSYS);
 	return n;
 }
 
@@ -116,20 +116,20 @@ scheduling_put(const struct abi *abi, const struct guarded *guarded,
 {
 	size_t n = number_put(abi, SCHEDULING_SIZE, out);
 
-	out[n++] = jump(BPF_JEQ, abi->setpriority, 7, 0);
-	out[n++] = jump(BPF_JEQ, abi->setparam, 4, 0);
-	out[n++] = jump(BPF_JEQ, abi->setscheduler, 3, 0);
-	out[n++] = jump(BPF_JEQ, abi->setaffinity, 2, 0);
-	out[n++] = jump(BPF_JEQ, abi->setattr, 1, 0);
-	out[n++] = statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	out[n++] = argument(0);
-	out[n++] = jump(BPF_JEQ, (uint32_t)guarded->job, 4, 3);
-	out[n++] = argument(1);
-	out[n++] = jump(BPF_JEQ, (uint32_t)guarded->job, 2, 0);
-	out[n++] = jump(BPF_JEQ, (uint32_t)guarded->group, 1, 0);
-	out[n++] = jump(BPF_JEQ, (uint32_t)guarded->watch, 0, 1);
-	out[n++] = reject(EPERM);
-	out[n++] = statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	out[n++] = filter_jump(BPF_JEQ, abi->setpriority, 7, 0);
+	out[n++] = filter_jump(BPF_JEQ, abi->setparam, 4, 0);
+	out[n++] = filter_jump(BPF_JEQ, abi->setscheduler, 3, 0);
+	out[n++] = filter_jump(BPF_JEQ, abi->setaffinity, 2, 0);
+	out[n++] = filter_jump(BPF_JEQ, abi->setattr, 1, 0);
+	out[n++] = filter_statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	out[n++] = filter_argument(0);
+	out[n++] = filter_jump(BPF_JEQ, (uint32_t)guarded->job, 4, 3);
+	out[n++] = filter_argument(1);
+	out[n++] = filter_jump(BPF_JEQ, (uint32_t)guarded->job, 2, 0);
+	out[n++] = filter_jump(BPF_JEQ, (uint32_t)guarded->group, 1, 0);
+	out[n++] = filter_jump(BPF_JEQ, (uint32_t)guarded->watch, 0, 1);
+	out[n++] = filter_reject(EPERM);
+	out[n++] = filter_statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	return n;
 }
 
@@ -140,18 +140,18 @@ keys_put(const struct abi *abi, const struct guarded *guarded,
 	size_t n = number_put(abi, KEYS_SIZE, out);
 
 	(void)guarded;
-	out[n++] = jump(BPF_JEQ, abi->keyctl, 0, 3);
-	out[n++] = argument(0);
-	out[n++] = jump(BPF_JEQ, KEYCTL_SETPERM, 2, 0);
-	out[n++] = jump(BPF_JEQ, KEYCTL_RESTRICT_KEYRING, 1, 0);
-	out[n++] = statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	out[n++] = reject(EPERM);
+	out[n++] = filter_jump(BPF_JEQ, abi->keyctl, 0, 3);
+	out[n++] = filter_argument(0);
+	out[n++] = filter_jump(BPF_JEQ, KEYCTL_SETPERM, 2, 0);
+	out[n++] = filter_jump(BPF_JEQ, KEYCTL_RESTRICT_KEYRING, 1, 0);
+	out[n++] = filter_statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	out[n++] = filter_reject(EPERM);
 	return n;
 }
 
 static bool
-install(size_t (*put)(const struct abi *, const struct guarded *,
-	    struct sock_filter *),
+filter_install(size_t (*put)(const struct abi *, const struct guarded *,
+		   struct sock_filter *),
     const struct guarded *guarded)
 {
 	struct sock_filter code[ABIS_MAX * SCHEDULING_SIZE + 2];
@@ -160,11 +160,11 @@ install(size_t (*put)(const struct abi *, const struct guarded *,
 
 	if (abis[0].arch == 0)
 		return true;
-	code[n++] = statement(BPF_LD | BPF_W | BPF_ABS,
+	code[n++] = filter_statement(BPF_LD | BPF_W | BPF_ABS,
 	    offsetof(struct seccomp_data, arch));
 	for (i = 0; i < sizeof(abis) / sizeof(abis[0]); i++)
 		n += put(&abis[i], guarded, code + n);
-	code[n++] = reject(ENOSYS);
+	code[n++] = filter_reject(ENOSYS);
 	program.len = (unsigned short)n;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
@@ -172,13 +172,13 @@ install(size_t (*put)(const struct abi *, const struct guarded *,
 bool
 filter_namespaces(void)
 {
-	return install(namespaces_put, NULL);
+	return filter_install(namespaces_put, NULL);
 }
 
 bool
 filter_keys(void)
 {
-	return install(keys_put, NULL);
+	return filter_install(keys_put, NULL);
 }
 
 bool
@@ -186,5 +186,5 @@ filter_scheduling(pid_t job, pid_t group, uid_t watch)
 {
 	const struct guarded guarded = { job, group, watch };
 
-	return install(scheduling_put, &guarded);
+	return filter_install(scheduling_put, &guarded);
 }

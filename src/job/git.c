@@ -120,7 +120,7 @@ credential_open(struct job *job, const char *only, int *out)
 }
 
 static const char *const *
-environment(const struct job *job, const char *home, const char *self,
+git_variables(const struct job *job, const char *home, const char *self,
     int credential)
 {
 	struct arena *a = job->a;
@@ -164,7 +164,7 @@ program_find(struct arena *a, const char *path, const char *name)
 }
 
 static void
-set(struct git *g, const char *setting)
+setting_add(struct git *g, const char *setting)
 {
 	g->argv[g->nargs++] = "-c";
 	g->argv[g->nargs++] = setting;
@@ -172,7 +172,7 @@ set(struct git *g, const char *setting)
 
 /* Finds git and adds the settings common to all its commands. */
 static const struct err *
-arguments(struct git *g)
+settings_add(struct git *g)
 {
 	const struct job_description *spec = &g->job->spec;
 	const struct git_ssh ssh = {
@@ -186,19 +186,19 @@ arguments(struct git *g)
 	if (g->argv[g->nargs++] == NULL)
 		return err_new(ERR_CONFIG, "git not found in %s", spec->path);
 	for (i = 0; i < GIT_SETTINGS; i++)
-		set(g, git_settings[i]);
+		setting_add(g, git_settings[i]);
 	if (spec->allow_http)
-		set(g, GIT_ALLOW_HTTP);
+		setting_add(g, GIT_ALLOW_HTTP);
 	if (spec->allow_local)
-		set(g, GIT_ALLOW_LOCAL);
+		setting_add(g, GIT_ALLOW_LOCAL);
 	if (spec->tls_ca != NULL) {
-		set(g,
+		setting_add(g,
 		    arena_printf(g->job->a, "http.sslCAInfo=%s/slipway-ca",
 			g->job->place.home));
-		set(g, GIT_NO_SYSTEM_CAS);
+		setting_add(g, GIT_NO_SYSTEM_CAS);
 	}
 	/* the shell that git starts ssh(1) with expands HOME */
-	set(g, git_ssh_setting(g->job->a, &ssh, "$HOME/"));
+	setting_add(g, git_ssh_setting(g->job->a, &ssh, "$HOME/"));
 	g->has_lfs = spec->lfs &&
 	    program_find(g->job->a, spec->path, "git-lfs") != NULL;
 	return NULL;
@@ -250,11 +250,11 @@ git_open(struct job *job, int64_t deadline, struct git *out)
 		return e;
 	if ((e = self_find(job, &self)) != NULL)
 		return e;
-	out->env = environment(job, job->place.home, self, out->credential);
-	if ((e = arguments(out)) != NULL || !out->has_lfs)
+	out->env = git_variables(job, job->place.home, self, out->credential);
+	if ((e = settings_add(out)) != NULL || !out->has_lfs)
 		return e;
 	for (i = 0; i < LFS_SETTINGS; i++)
-		set(out, lfs_settings[i]);
+		setting_add(out, lfs_settings[i]);
 	return NULL;
 }
 
@@ -267,10 +267,10 @@ git_open_bare(struct job *job, int64_t deadline, struct git *out)
 	out->job = job;
 	out->deadline = deadline;
 	out->credential = -1;
-	out->env = environment(job, "/", NULL, -1);
+	out->env = git_variables(job, "/", NULL, -1);
 	/* to compare content with its pointer: git-lfs clean would store it */
-	if ((e = arguments(out)) == NULL && out->has_lfs)
-		set(out,
+	if ((e = settings_add(out)) == NULL && out->has_lfs)
+		setting_add(out,
 		    "filter.lfs.clean=git-lfs pointer --file=%f 2>/dev/null");
 	return e;
 }
@@ -329,10 +329,10 @@ git_run_lent(struct git *g, const char *const *args)
 		goto out;
 	/* the configuration file is used, but not ssh(1), which could find the
 	 * key */
-	lent.env = environment(job, job->place.home, self, lent.credential);
-	set(&lent, "protocol.ssh.allow=never");
+	lent.env = git_variables(job, job->place.home, self, lent.credential);
+	setting_add(&lent, "protocol.ssh.allow=never");
 	/* git names the path, too, when it asks for a password */
-	set(&lent, "credential.useHttpPath=true");
+	setting_add(&lent, "credential.useHttpPath=true");
 	e = git_run(&lent, NULL, args);
 	g->end = lent.end;
 out:

@@ -25,7 +25,7 @@ static const char format[] = "--format=%H%x00%ct%x00%an%x00%ae%x00%B";
 /* Length of the longest prefix of at most `max` bytes that splits no
  * character. */
 static size_t
-cut(const char *text, size_t max)
+text_cut(const char *text, size_t max)
 {
 	size_t len = strlen(text);
 
@@ -40,15 +40,15 @@ static void
 commit_write(struct buf *out, const char *const part[P__MAX])
 {
 	struct buf value;
-	size_t len = cut(part[P_MESSAGE], MESSAGE_MAX_LEN);
+	size_t len = text_cut(part[P_MESSAGE], MESSAGE_MAX_LEN);
 
 	while (len > 0 && part[P_MESSAGE][len - 1] == '\n')
 		len--;
 	buf_init(&value, SPOOL_RECORD);
 	buf_printf(&value, "%s %s\n%.*s\n%.*s\n%.*s", part[P_HASH],
-	    part[P_TIME], (int)cut(part[P_NAME], NAME_MAX_LEN), part[P_NAME],
-	    (int)cut(part[P_EMAIL], NAME_MAX_LEN), part[P_EMAIL], (int)len,
-	    part[P_MESSAGE]);
+	    part[P_TIME], (int)text_cut(part[P_NAME], NAME_MAX_LEN),
+	    part[P_NAME], (int)text_cut(part[P_EMAIL], NAME_MAX_LEN),
+	    part[P_EMAIL], (int)len, part[P_MESSAGE]);
 	record_write(out, "commit", value.data, value.len);
 	buf_release(&value);
 }

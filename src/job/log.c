@@ -34,7 +34,7 @@ job_log_open(struct job_log *log, int fd, struct mask *mask, int64_t max)
 /* Appends as much as fits into the log's limit.  If the disk is full, bytes
  * that cannot be written are counted like those beyond the limit. */
 static void
-put(struct job_log *log, const char *data, size_t len)
+log_put(struct job_log *log, const char *data, size_t len)
 {
 	size_t room, done = 0;
 	ssize_t put;
@@ -77,7 +77,7 @@ has_words(const char *line)
  * own reason in capitals, and more lines can follow it.  git-lfs summarizes what
  * failed. */
 static int
-rank(const char *line)
+line_rank(const char *line)
 {
 	const char *text = line;
 
@@ -130,13 +130,13 @@ line_end(struct job_log *log)
 
 	log->line[len] = '\0';
 	log->line_len = 0;
-	is = rank(line);
+	is = line_rank(line);
 	clone_of_note(log, line);
 	if (log->disk == 0 && log->hides_users)
 		log->disk = outage_of_disk(line);
 	if (len == 0 || (log->settled && is < 4) ||
-	    (is < 0 && log->last[0] != '\0') || is < rank(log->last) ||
-	    (is == 2 && rank(log->last) == 2))
+	    (is < 0 && log->last[0] != '\0') || is < line_rank(log->last) ||
+	    (is == 2 && line_rank(log->last) == 2))
 		return;
 	log->settled = is >= 3;
 	if (log->last[0] == '\0' ||
@@ -166,7 +166,7 @@ out_flush(struct job_log *log)
 	    0;
 
 	if (log->out.len > 0) {
-		put(log, log->out.data, log->out.len);
+		log_put(log, log->out.data, log->out.len);
 		lines_watch(log, log->out.data + skip, log->out.len - skip);
 	}
 	buf_clear(&log->out);
@@ -239,7 +239,7 @@ job_log_say(struct job_log *log, const char *fmt, ...)
 	buf_putc(&line, '\n');
 	mask_feed(log->mask, line.data, line.len, &log->out);
 	mask_finish(log->mask, &log->out);
-	put(log, log->out.data, log->out.len);
+	log_put(log, log->out.data, log->out.len);
 	buf_clear(&log->out);
 	buf_release(&line);
 }
@@ -267,7 +267,7 @@ job_log_close(struct job_log *log)
 		    log->file_at_line ? "" : "\n", (long long)cut);
 		log->full = false;
 		log->max = log->size + len;
-		put(log, line, (size_t)len);
+		log_put(log, line, (size_t)len);
 	}
 	log->full = true;
 	buf_release(&log->out);

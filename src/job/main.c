@@ -45,7 +45,7 @@ usage(void)
 }
 
 static int64_t
-number(const char *text)
+number_read(const char *text)
 {
 	int64_t value = 0;
 
@@ -55,19 +55,19 @@ number(const char *text)
 }
 
 static void
-groups(struct proc_account *who, char *list)
+groups_read(struct proc_account *who, char *list)
 {
 	const char *word;
 
 	while ((word = strsep(&list, ",")) != NULL) {
 		if (who->ngroups == PROC_GROUPS)
 			usage();
-		who->groups[who->ngroups++] = (gid_t)number(word);
+		who->groups[who->ngroups++] = (gid_t)number_read(word);
 	}
 }
 
 static int64_t *
-limit(struct job_place *place, int option)
+limit_of(struct job_place *place, int option)
 {
 	switch (option) {
 	case 'n':
@@ -82,7 +82,7 @@ limit(struct job_place *place, int option)
 }
 
 static void
-flag(struct job_place *out, int option)
+flag_read(struct job_place *out, int option)
 {
 	if (option == 'U') {
 		out->user_namespaces = true;
@@ -98,7 +98,7 @@ flag(struct job_place *out, int option)
 }
 
 static void
-options(int argc, char **argv, struct job_place *out)
+options_read(int argc, char **argv, struct job_place *out)
 {
 	int c;
 
@@ -109,7 +109,7 @@ options(int argc, char **argv, struct job_place *out)
 			out->id = optarg;
 			break;
 		case 't': /* for the monitor that adopts the job */
-			(void)number(optarg);
+			(void)number_read(optarg);
 			break;
 		case 'H':
 			out->home = optarg;
@@ -118,23 +118,23 @@ options(int argc, char **argv, struct job_place *out)
 			out->workspace = optarg;
 			break;
 		case 'u':
-			out->who.uid = (uid_t)number(optarg);
+			out->who.uid = (uid_t)number_read(optarg);
 			break;
 		case 'g':
-			out->who.gid = (gid_t)number(optarg);
+			out->who.gid = (gid_t)number_read(optarg);
 			break;
 		case 'S':
-			out->watch = (uid_t)number(optarg);
+			out->watch = (uid_t)number_read(optarg);
 			break;
 		case 'G':
-			groups(&out->who, optarg);
+			groups_read(&out->who, optarg);
 			break;
 		case 'E':
 		case 'N':
 		case 'I':
 		case 'T':
 		case 'U':
-			flag(out, c);
+			flag_read(out, c);
 			break;
 		case 'C':
 			out->cache = optarg;
@@ -143,7 +143,7 @@ options(int argc, char **argv, struct job_place *out)
 		case 'n':
 		case 'f':
 		case 'p':
-			*limit(out, c) = number(optarg);
+			*limit_of(out, c) = number_read(optarg);
 			break;
 		default:
 			usage();
@@ -158,7 +158,7 @@ options(int argc, char **argv, struct job_place *out)
  * holder makes the file longer: a job that finds it so must not begin, because
  * another one did, or because it was given up as never started. */
 static const struct err *
-lock(void)
+lock_take(void)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	const int fd = JOB_FD(WIRE_FD_LOCK);
@@ -175,7 +175,7 @@ lock(void)
 }
 
 static const struct err *
-descriptors(void)
+descriptors_prepare(void)
 {
 	int which, flags;
 
@@ -194,7 +194,7 @@ descriptors(void)
  * runs anyway: the monitor tidies up after it, and most programs do not depend
  * on that. */
 static const struct err *
-apart(struct job *job)
+isolation_enter(struct job *job)
 {
 	const struct job_place *place = &job->place;
 	const struct err *e;
@@ -218,13 +218,13 @@ apart(struct job *job)
 }
 
 static const struct err *
-privileges(struct job *job)
+privileges_drop(struct job *job)
 {
 	const struct err *e;
 
 	if (geteuid() == 0 && job->place.who.uid == 0)
 		return err_new(ERR_INTERNAL, "a job does not run as root");
-	if (job->place.apart != 0 && (e = apart(job)) != NULL)
+	if (job->place.apart != 0 && (e = isolation_enter(job)) != NULL)
 		return e;
 	if (job->place.who.uid != 0) {
 		e = job->place.watch == 0 ?
@@ -242,7 +242,7 @@ privileges(struct job *job)
 }
 
 static const struct err *
-signals(struct job *job)
+signals_open(struct job *job)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	sigset_t set;
@@ -261,7 +261,7 @@ signals(struct job *job)
 }
 
 static const struct err *
-secrets(struct job *job, struct mask *mask)
+secrets_mask(struct job *job, struct mask *mask)
 {
 	const struct job_description *spec = &job->spec;
 	const struct pair *p = spec->secret.items;
@@ -281,18 +281,18 @@ secrets(struct job *job, struct mask *mask)
 }
 
 static const struct err *
-prepare(struct job *job)
+job_prepare(struct job *job)
 {
 	struct mask *mask = mask_open(job->a);
 	const struct err *e, *drop;
 
 	(void)umask(077);
-	if ((e = descriptors()) != NULL)
+	if ((e = descriptors_prepare()) != NULL)
 		return e;
 	job->result_fd = JOB_FD(WIRE_FD_RESULT);
 	/* so that a disk that is full later can be reported */
 	(void)fallocate(job->result_fd, FALLOC_FL_KEEP_SIZE, 0, RESULT_ROOM);
-	drop = privileges(job);
+	drop = privileges_drop(job);
 	job_log_open(&job->log, JOB_FD(WIRE_FD_LOG), mask, INT64_MAX);
 	if (drop != NULL)
 		return drop;
@@ -302,19 +302,19 @@ prepare(struct job *job)
 	if (job->shared != NULL)
 		job_log_say(&job->log, "==> not isolated from the host: %s",
 		    job->shared->msg);
-	if ((e = signals(job)) != NULL)
+	if ((e = signals_open(job)) != NULL)
 		return e;
 	if ((e = job_description_read(job->a, JOB_FD(WIRE_FD_JOB),
 		 &job->spec)) != NULL)
 		return e;
 	job->log.max = job->spec.log_max;
-	return secrets(job, mask);
+	return secrets_mask(job, mask);
 }
 
 /* Removes what would cost the monitor a process of its own to remove; returns
  * the exit status. */
 static int
-tidy(const struct job *job)
+job_tidy(const struct job *job)
 {
 	job_steps_clear();
 	/* what is left could signal this process, and add keys */
@@ -340,13 +340,13 @@ main(int argc, char **argv)
 		return job_askpass(argc > 1 ? argv[1] : "", question);
 	log_init("slipway-job", 0);
 	job.place.program = argv[0];
-	options(argc, argv, &job.place);
-	if ((e = lock()) != NULL)
+	options_read(argc, argv, &job.place);
+	if ((e = lock_take()) != NULL)
 		errx(EX_TEMPFAIL, "%s", e->msg);
 	job.a = arena_open(ARENA);
-	if ((e = prepare(&job)) == NULL) {
+	if ((e = job_prepare(&job)) == NULL) {
 		e = job_steps(&job);
-		return e == NULL ? tidy(&job) : EX_SOFTWARE;
+		return e == NULL ? job_tidy(&job) : EX_SOFTWARE;
 	}
 	job_log_say(&job.log, "==> the runner failed: %s", e->msg);
 	job_log_close(&job.log);

@@ -107,7 +107,7 @@ mask_add(struct mask *m, const char *value, size_t len)
 }
 
 static size_t
-blanks(const char *at, size_t left)
+blanks_length(const char *at, size_t left)
 {
 	size_t n = 0;
 
@@ -117,7 +117,7 @@ blanks(const char *at, size_t left)
 }
 
 static size_t
-separator(const char *at, size_t left)
+separator_length(const char *at, size_t left)
 {
 	return left > 0 && at[0] != '\0' && strchr(":,;-", at[0]) != NULL;
 }
@@ -144,7 +144,7 @@ line_break(const char *at, size_t left)
  * two characters: tools color parts of a text.  Everything that is left if more
  * may follow, 0 if there is none. */
 static size_t
-color(const char *at, size_t left)
+color_length(const char *at, size_t left)
 {
 	size_t n = 2;
 
@@ -165,20 +165,20 @@ color(const char *at, size_t left)
  * of such a needle; everything that is left if more may follow.  No character of
  * a needle looks like it. */
 static size_t
-separators(enum spread spread, const char *at, size_t left)
+separators_length(enum spread spread, const char *at, size_t left)
 {
 	size_t n = 0, broken;
 
 	if (spread == SPREAD_BYTES) {
-		n += separator(at, left);
-		n += blanks(at + n, left - n);
+		n += separator_length(at, left);
+		n += blanks_length(at + n, left - n);
 	}
 	broken = line_break(at + n, left - n);
 	n += broken;
 	if (broken > 0)
-		n += blanks(at + n, left - n);
+		n += blanks_length(at + n, left - n);
 	if (broken > 0 && spread == SPREAD_BYTES)
-		n += separator(at + n, left - n);
+		n += separator_length(at + n, left - n);
 	if (spread == SPREAD_BYTES && left - n > 0 && at[n] == '\\')
 		n += left - n == 1 ? 1 : (at[n + 1] == 'x' ? 2 : 0);
 	else if (spread == SPREAD_BYTES && left - n > 1 && at[n] == '0' &&
@@ -189,23 +189,23 @@ separators(enum spread spread, const char *at, size_t left)
 
 /* Length of the control sequences. */
 static size_t
-colors(const char *at, size_t left)
+colors_length(const char *at, size_t left)
 {
 	size_t n = 0, len;
 
-	while (n < left && (len = color(at + n, left - n)) > 0)
+	while (n < left && (len = color_length(at + n, left - n)) > 0)
 		n += len;
 	return n;
 }
 
 static size_t
-gap(enum spread spread, const char *at, size_t left)
+gap_length(enum spread spread, const char *at, size_t left)
 {
-	size_t n = separators(spread, at, left), len;
+	size_t n = separators_length(spread, at, left), len;
 
-	while (n < left && (len = colors(at + n, left - n)) > 0) {
+	while (n < left && (len = colors_length(at + n, left - n)) > 0) {
 		n += len;
-		n += separators(spread, at + n, left - n);
+		n += separators_length(spread, at + n, left - n);
 	}
 	return n;
 }
@@ -230,8 +230,8 @@ gap_before(enum spread spread, size_t k, const char *at, size_t left)
 	if (k == 0 || left == 0 || !gap_begins[(unsigned char)at[0]])
 		return 0;
 	if (spread == SPREAD_NONE)
-		return colors(at, left);
-	return gap(k % 2 == 0 ? spread : SPREAD_LINES, at, left);
+		return colors_length(at, left);
+	return gap_length(k % 2 == 0 ? spread : SPREAD_LINES, at, left);
 }
 
 /* Whether the 0 at the end of the data may begin a 0x. */
@@ -244,7 +244,7 @@ is_prefix(enum spread spread, size_t k, const char *at, size_t left)
 
 /* Number of equal bytes at the beginning. */
 static size_t
-same(const char *one, const char *two, size_t max)
+bytes_equal(const char *one, const char *two, size_t max)
 {
 	size_t i = 0;
 
@@ -263,13 +263,13 @@ plain_at(const struct needle *n, const char *at, size_t left, bool *open)
 		return n->len;
 	for (;;) {
 		len = n->len - k < left - i ? n->len - k : left - i;
-		len = same(n->text + k, at + i, len);
+		len = bytes_equal(n->text + k, at + i, len);
 		k += len;
 		i += len;
 		if (k == n->len)
 			return i;
 		if (i < left &&
-		    ((len = color(at + i, left - i)) == 0 || k == 0))
+		    ((len = color_length(at + i, left - i)) == 0 || k == 0))
 			return 0;
 		i += i < left ? len : 0;
 		if (i == left) {
@@ -379,7 +379,7 @@ match_spread(const struct mask *m, enum spread spread, const char *at,
  * rest may be the beginning of a longer one, and *spread to how it is
  * spread. */
 static size_t
-match(const struct mask *m, const char *at, size_t left, bool *open,
+secret_match(const struct mask *m, const char *at, size_t left, bool *open,
     enum spread *spread)
 {
 	size_t longest = 0, len;
@@ -400,7 +400,7 @@ match(const struct mask *m, const char *at, size_t left, bool *open,
 /* Writes a mark for each further line of the hidden text, so that the number of
  * lines remains. */
 static void
-marks(struct buf *out, const char *at, const char *end)
+marks_write(struct buf *out, const char *at, const char *end)
 {
 	for (; at < end; at++)
 		if (*at == '\n')
@@ -411,7 +411,8 @@ enum last { MORE_COMES, STREAM_ENDS };
 
 /* Covers a match at `i`, part of which may already be shown or covered. */
 static void
-cover(struct mask *m, size_t i, size_t end, enum spread spread, struct buf *out)
+match_cover(struct mask *m, size_t i, size_t end, enum spread spread,
+    struct buf *out)
 {
 	const size_t seen = m->covered > m->shown ? m->covered : m->shown;
 	const size_t fresh = seen > i ? seen : i;
@@ -419,12 +420,12 @@ cover(struct mask *m, size_t i, size_t end, enum spread spread, struct buf *out)
 	if (end > m->shown && (i >= m->covered || m->covered <= m->shown))
 		buf_puts(out, "***");
 	if (spread != SPREAD_NONE && end > fresh)
-		marks(out, m->held.data + fresh, m->held.data + end);
+		marks_write(out, m->held.data + fresh, m->held.data + end);
 	m->covered = end;
 }
 
 static void
-scan(struct mask *m, enum last last, struct buf *out)
+input_scan(struct mask *m, enum last last, struct buf *out)
 {
 	const char *data = m->held.data;
 	size_t i, len, plain = 0, from;
@@ -434,14 +435,15 @@ scan(struct mask *m, enum last last, struct buf *out)
 	m->colored = m->held.len > 0 && memchr(data, ESC, m->held.len) != NULL;
 	from = m->held.len; /* where the pending plain run begins */
 	for (i = 0; i < m->held.len; i++) {
-		len = match(m, data + i, m->held.len - i, &open, &spread);
+		len = secret_match(m, data + i, m->held.len - i, &open,
+		    &spread);
 		if (open && last == MORE_COMES)
 			break;
 		if (len > 0 && i + len > m->covered) {
 			if (plain > 0)
 				buf_add(out, data + from, plain);
 			plain = 0;
-			cover(m, i, i + len, spread, out);
+			match_cover(m, i, i + len, spread, out);
 		}
 		if (i < m->covered || i < m->shown)
 			continue;
@@ -459,7 +461,7 @@ void
 mask_feed(struct mask *m, const char *data, size_t len, struct buf *out)
 {
 	buf_add(&m->held, data, len);
-	scan(m, MORE_COMES, out);
+	input_scan(m, MORE_COMES, out);
 }
 
 bool
@@ -483,7 +485,7 @@ mask_flush(struct mask *m, struct buf *out)
 void
 mask_finish(struct mask *m, struct buf *out)
 {
-	scan(m, STREAM_ENDS, out);
+	input_scan(m, STREAM_ENDS, out);
 	m->shown = 0;
 	m->covered = 0;
 }

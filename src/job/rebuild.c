@@ -102,7 +102,7 @@ config_write(int at, const struct rebuild *r, bool sha256)
 }
 
 static const struct err *
-skeleton(int at, const struct rebuild *r, const char *tip)
+clone_create(int at, const struct rebuild *r, const char *tip)
 {
 	static const char *const dirs[] = { ".git", ".git/refs",
 		".git/refs/heads", ".git/refs/slipway" };
@@ -183,7 +183,7 @@ checkout_rebuild(int at, const struct rebuild *r)
 		tip = hash_read(r->a, at, OLD "/refs/slipway/tip");
 	if (tip[0] == '\0')
 		objects = false;
-	if ((e = skeleton(at, r, tip)) != NULL)
+	if ((e = clone_create(at, r, tip)) != NULL)
 		return e;
 	if (objects) {
 		if (renameat(at, OLD "/objects", at, ".git/objects") == -1)

@@ -67,7 +67,7 @@ probe_write(int dir)
 /* Writes "ERRNO HOME MIB FILES" to standard output, because it runs in a child
  * process.  HOME is 1 if it is not the workspace that has no room. */
 static const struct err *
-probe(void *arg)
+room_probe(void *arg)
 {
 	const int home = JOB_FD(WIRE_FD_HOME);
 	int dir = JOB_FD(WIRE_FD_WORKSPACE), error = probe_write(dir), len;
@@ -86,7 +86,7 @@ probe(void *arg)
 
 /* What to do. */
 static const char *
-advice(const struct job *job, int error, char *left)
+room_advice(const struct job *job, int error, char *left)
 {
 	const bool home = str_eq(strsep(&left, " "), "1");
 	const char *mib = strsep(&left, " ");
@@ -117,7 +117,7 @@ room_fault(struct job *job, const struct err *e, const char **detail)
 
 	if (error == 0 && e != NULL)
 		error = e->sys != 0 ? e->sys : outage_of_disk(e->msg);
-	if (job_call_within(job, PROBE_MS, probe, NULL, &text) != NULL ||
+	if (job_call_within(job, PROBE_MS, room_probe, NULL, &text) != NULL ||
 	    text[0] == '\0')
 		text = "0 0 ? ?";
 	left = arena_strdup(job->a, text);
@@ -128,7 +128,7 @@ room_fault(struct job *job, const struct err *e, const char **detail)
 		return false;
 	*detail = arena_printf(job->a,
 	    "The disk of the runner failed the checkout: %s. %s.",
-	    strerror(error), advice(job, error, left));
+	    strerror(error), room_advice(job, error, left));
 	return true;
 }
 

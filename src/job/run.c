@@ -58,7 +58,7 @@ phase_set(struct running *r, enum phase phase)
 }
 
 static int
-limit(__rlimit_resource_t what, int64_t most)
+limit_set(__rlimit_resource_t what, int64_t most)
 {
 	struct rlimit rl;
 
@@ -75,7 +75,7 @@ limit(__rlimit_resource_t what, int64_t most)
 /* Runs the function instead of an exec, with the directories but no other
  * descriptor of the job. */
 static _Noreturn void
-call(const struct run *run, int err)
+function_run(const struct run *run, int err)
 {
 	const struct err *e;
 	int fd;
@@ -93,7 +93,7 @@ call(const struct run *run, int err)
 /* Enters the directory, or the workspace, whose permissions a step may have
  * removed. */
 static bool
-enter(int dir)
+directory_enter(int dir)
 {
 	struct stat st;
 
@@ -118,7 +118,7 @@ input_place(int fd)
 
 /* Forbids actions that the account may take but steps must not. */
 static bool
-forbid(const struct job_place *place, pid_t job)
+actions_forbid(const struct job_place *place, pid_t job)
 {
 	return filter_keys() &&
 	    (place->watch == 0 ||
@@ -129,14 +129,14 @@ forbid(const struct job_place *place, pid_t job)
 /* Runs between fork and exec: no allocation, no stdio.  Returns on failure with
  * errno; the caller then writes it to `err`. */
 static void
-child(const struct running *r, pid_t parent, int out, int *err)
+child_run(const struct running *r, pid_t parent, int out, int *err)
 {
 	const struct rlimit none = { 0, 0 };
 	const struct job *job = r->job;
 	const struct run *run = r->run;
 	int fds[2] = { *err, run->keep_fd };
 
-	if (!proc_drop_rest() || !enter(run->directory) ||
+	if (!proc_drop_rest() || !directory_enter(run->directory) ||
 	    !input_place(run->input) || dup2(out, STDOUT_FILENO) == -1 ||
 	    dup2(out, STDERR_FILENO) == -1 ||
 	    (run->call == NULL &&
@@ -151,14 +151,14 @@ child(const struct running *r, pid_t parent, int out, int *err)
 	(void)umask(022);
 	proc_signals_default();
 	if (run->call != NULL)
-		call(run, *err);
+		function_run(run, *err);
 	/* POSIX message queues of the host cannot be found later */
 	if ((job->place.who.uid != 0 && (job->place.apart & APART_IPC) == 0 &&
 		setrlimit(RLIMIT_MSGQUEUE, &none) == -1) ||
-	    limit(RLIMIT_NOFILE, job->place.open_files) == -1 ||
-	    limit(RLIMIT_FSIZE, job->place.file_size) == -1 ||
-	    limit(RLIMIT_NPROC, job->place.processes) == -1 ||
-	    !forbid(&job->place, parent))
+	    limit_set(RLIMIT_NOFILE, job->place.open_files) == -1 ||
+	    limit_set(RLIMIT_FSIZE, job->place.file_size) == -1 ||
+	    limit_set(RLIMIT_NPROC, job->place.processes) == -1 ||
+	    !actions_forbid(&job->place, parent))
 		return;
 	if (run->argv != NULL)
 		(void)execve(run->argv[0], (char *const *)(uintptr_t)run->argv,
@@ -167,7 +167,7 @@ child(const struct running *r, pid_t parent, int out, int *err)
 
 /* Returns 0 if the exec succeeded, else its errno. */
 static int
-started(int fd)
+exec_error(int fd)
 {
 	int error = 0;
 	ssize_t got;
@@ -179,7 +179,7 @@ started(int fd)
 }
 
 static const struct err *
-start(struct running *r)
+child_start(struct running *r)
 {
 	const pid_t self = getpid();
 	int out[2], err[2], error;
@@ -190,7 +190,7 @@ start(struct running *r)
 	if (pipe2(err, O_CLOEXEC) == -1 || (r->pid = fork()) == -1)
 		return err_errno("start a process");
 	if (r->pid == 0) {
-		child(r, self, out[1], &err[1]);
+		child_run(r, self, out[1], &err[1]);
 		error = errno;
 		put = write(err[1], &error, sizeof(error));
 		_exit(put == -1 ? 127 : 126);
@@ -198,7 +198,7 @@ start(struct running *r)
 	(void)close(out[1]);
 	(void)close(err[1]);
 	r->pipe = out[0];
-	r->end->error = started(err[0]);
+	r->end->error = exec_error(err[0]);
 	(void)close(err[0]);
 	if (fcntl(r->pipe, F_SETFL, O_NONBLOCK) == -1)
 		return err_errno("fcntl");
@@ -209,7 +209,7 @@ start(struct running *r)
 /* Moves at most `max` bytes from the pipe to their destination; returns the
  * result of read(2). */
 static ssize_t
-take(const struct running *r, size_t max)
+output_take(const struct running *r, size_t max)
 {
 	static char chunk[CHUNK];
 	ssize_t got;
@@ -224,13 +224,13 @@ take(const struct running *r, size_t max)
 
 /* Reads from the pipe, at most one round's worth; false if it is empty. */
 static bool
-drain(const struct running *r)
+output_drain(const struct running *r)
 {
 	ssize_t got = 0;
 	int i;
 
 	for (i = 0; i < CHUNKS_A_ROUND; i++)
-		if ((got = take(r, CHUNK)) <= 0)
+		if ((got = output_take(r, CHUNK)) <= 0)
 			break;
 	return got > 0 || (got == -1 && errno == EINTR);
 }
@@ -248,7 +248,7 @@ drain_last(const struct running *r)
 	if (ioctl(r->pipe, FIONREAD, &left) == -1)
 		left = 0;
 	while (left > 0) {
-		got = take(r, (size_t)left);
+		got = output_take(r, (size_t)left);
 		if (got == -1 && errno == EINTR)
 			continue;
 		if (got <= 0)
@@ -262,7 +262,7 @@ drain_last(const struct running *r)
 }
 
 static void
-reap(struct running *r)
+children_reap(struct running *r)
 {
 	struct signalfd_siginfo info;
 	pid_t pid = 0;
@@ -320,7 +320,7 @@ job_control(struct job *job)
 }
 
 static void
-stop(struct running *r, enum run_how how)
+child_stop(struct running *r, enum run_how how)
 {
 	r->end->how = how;
 	(void)kill(-r->pid, SIGTERM);
@@ -341,7 +341,7 @@ deadline_of(const struct running *r)
 
 /* Does the work that is due; returns milliseconds until more is due. */
 static int
-tick(struct running *r)
+run_tick(struct running *r)
 {
 	const int64_t now = time_mono_ms(), grace = r->job->spec.grace * 1000;
 	const int64_t deadline = deadline_of(r);
@@ -352,9 +352,9 @@ tick(struct running *r)
 	case PHASE_RUNS:
 		if (r->job->cancel_at != 0 &&
 		    (r->run->flags & RUN_CANCEL_ENDS_IT) != 0)
-			stop(r, RUN_CANCELED);
+			child_stop(r, RUN_CANCELED);
 		else if (deadline != 0 && now >= deadline)
-			stop(r, RUN_TIMED_OUT);
+			child_stop(r, RUN_TIMED_OUT);
 		else if (deadline != 0)
 			due = deadline - now;
 		if (r->phase == PHASE_TERM)
@@ -400,22 +400,22 @@ job_run(struct job *job, const struct run *run, struct run_end *out)
 	int due;
 
 	(void)memset(out, 0, sizeof(*out));
-	if ((e = start(&r)) != NULL)
+	if ((e = child_start(&r)) != NULL)
 		return e;
 	fds[0].fd = r.pipe;
 	while (r.phase != PHASE_OVER) {
-		due = tick(&r);
+		due = run_tick(&r);
 		if (r.phase == PHASE_OVER)
 			break;
 		if (poll(fds, 3, r.unreaped ? 0 : due) == -1 && errno != EINTR)
 			return err_errno("poll");
 		if (fds[1].revents != 0)
 			job_control(job);
-		if (fds[0].revents != 0 && !drain(&r) &&
+		if (fds[0].revents != 0 && !output_drain(&r) &&
 		    (fds[0].revents & POLLHUP) != 0)
 			fds[0].fd = -1; /* no writer is left */
 		if (fds[2].revents != 0 || r.unreaped)
-			reap(&r);
+			children_reap(&r);
 	}
 	drain_last(&r);
 	(void)close(r.pipe);

@@ -30,7 +30,7 @@
 #define CLEANUP_MS INT64_C(300000)
 
 /* State of the deployment. */
-struct course {
+struct progress {
 	struct job *job;
 	struct checkout checkout;
 	const char *const *envp;
@@ -51,7 +51,7 @@ struct course {
 /* When the step must have ended, in monotonic milliseconds, 0 = never.  Cleanup
  * has its own time, even if the pipeline's is used up. */
 static int64_t
-step_deadline(const struct course *c, const struct job_step *step)
+step_deadline(const struct progress *c, const struct job_step *step)
 {
 	const int64_t now = time_mono_ms();
 	int64_t own = step->timeout > 0 ? now + step->timeout * 1000 : 0;
@@ -70,7 +70,7 @@ step_deadline(const struct course *c, const struct job_step *step)
 
 /* Limits cleanup to the grace period from that time. */
 static void
-course_cancel(struct course *c, int64_t since)
+progress_cancel(struct progress *c, int64_t since)
 {
 	if (c->failed && c->cancel_deadline != 0)
 		return;
@@ -83,7 +83,7 @@ course_cancel(struct course *c, int64_t since)
 
 /* Ends the deployment without running any step, not even cleanup. */
 static void
-course_supersede(struct course *c, const char *detail)
+progress_supersede(struct progress *c, const char *detail)
 {
 	c->superseded = true;
 	c->reason = REASON_SUPERSEDED;
@@ -93,7 +93,7 @@ course_supersede(struct course *c, const char *detail)
 
 /* Records the first failure as that of the deployment. */
 static void
-course_fail(struct course *c, enum reason reason, const char *detail)
+progress_fail(struct progress *c, enum reason reason, const char *detail)
 {
 	if (c->failed)
 		return;
@@ -104,7 +104,7 @@ course_fail(struct course *c, enum reason reason, const char *detail)
 
 /* Returns a sentence if the pipeline's time is used up, else NULL. */
 static const char *
-overdue(const struct job *job)
+overdue_text(const struct job *job)
 {
 	if (job->deadline == 0 || time_mono_ms() < job->deadline)
 		return NULL;
@@ -115,13 +115,13 @@ overdue(const struct job *job)
 
 /* Records the failure of a step: that of the deployment, or a warning. */
 static void
-course_fail_step(struct course *c, size_t i, enum reason reason,
+progress_fail_step(struct progress *c, size_t i, enum reason reason,
     const char *detail)
 {
 	struct job *job = c->job;
 
 	if (!job_step_at(job, i)->may_fail) {
-		course_fail(c, reason, detail);
+		progress_fail(c, reason, detail);
 		return;
 	}
 	c->warnings++;
@@ -134,7 +134,7 @@ course_fail_step(struct course *c, size_t i, enum reason reason,
 
 /* Whether a step of that condition, this one or a later one, may not fail. */
 static bool
-course_requires(const struct course *c, size_t i, enum job_when when)
+progress_requires(const struct progress *c, size_t i, enum job_when when)
 {
 	const struct job_step *step = c->job->spec.steps.items;
 
@@ -148,19 +148,19 @@ course_requires(const struct course *c, size_t i, enum job_when when)
  * have succeeded.  What was to be deployed is deployed then, whatever happens
  * to them. */
 static bool
-course_is_achieved(const struct course *c, size_t i)
+progress_is_achieved(const struct progress *c, size_t i)
 {
 	return !c->failed && c->achieved && job_step_at(c->job, i)->may_fail &&
-	    !course_requires(c, i, WHEN_SUCCESS);
+	    !progress_requires(c, i, WHEN_SUCCESS);
 }
 
 /* Records that the deployment has succeeded, even if the job cannot report the
  * rest: it may be killed, or the machine stop, during housekeeping. */
 static void
-course_note(struct course *c, size_t i)
+progress_note(struct progress *c, size_t i)
 {
-	if (c->noted || !course_is_achieved(c, i) ||
-	    course_requires(c, i, WHEN_ALWAYS))
+	if (c->noted || !progress_is_achieved(c, i) ||
+	    progress_requires(c, i, WHEN_ALWAYS))
 		return;
 	c->noted = true;
 	job_report(c->job,
@@ -171,7 +171,7 @@ course_note(struct course *c, size_t i)
 
 /* Ends the rest of the deployment; what was achieved remains a success. */
 static void
-course_curtail(struct course *c, int64_t since)
+progress_curtail(struct progress *c, int64_t since)
 {
 	if (c->curtailed)
 		return;
@@ -181,19 +181,19 @@ course_curtail(struct course *c, int64_t since)
 
 /* A cancel that arrived before this step. */
 static void
-course_obey(struct course *c, size_t i)
+progress_obey(struct progress *c, size_t i)
 {
 	struct job *job = c->job;
 
 	if (job->cancel_at == 0 || c->curtailed)
 		return;
-	if (!course_is_achieved(c, i)) {
-		course_cancel(c, job->cancel_at);
+	if (!progress_is_achieved(c, i)) {
+		progress_cancel(c, job->cancel_at);
 		return;
 	}
-	course_curtail(c, job->cancel_at);
+	progress_curtail(c, job->cancel_at);
 	job_log_say(&job->log, "==> canceled before step %zu", i + 1);
-	course_fail_step(c, i, REASON_CANCELED,
+	progress_fail_step(c, i, REASON_CANCELED,
 	    arena_printf(job->a,
 		"It was canceled before step %zu (%s), when everything else "
 		"had succeeded.",
@@ -201,19 +201,19 @@ course_obey(struct course *c, size_t i)
 }
 
 static void
-course_update(struct course *c, size_t i, const struct run_end *end)
+progress_update(struct progress *c, size_t i, const struct run_end *end)
 {
 	struct job *job = c->job;
 	const struct job_step *step = job_step_at(job, i);
 	const bool late = end->how == RUN_TIMED_OUT;
 	const int64_t since = step->when == WHEN_SUCCESS ? time_mono_ms() :
 							   job->cancel_at;
-	const char *detail = late ? overdue(job) : NULL;
+	const char *detail = late ? overdue_text(job) : NULL;
 
-	if (job->cancel_at != 0 && course_is_achieved(c, i))
-		course_curtail(c, since);
+	if (job->cancel_at != 0 && progress_is_achieved(c, i))
+		progress_curtail(c, since);
 	else if (job->cancel_at != 0 && !(c->curtailed && run_succeeded(end))) {
-		course_cancel(c, since);
+		progress_cancel(c, since);
 		return;
 	}
 	if (run_succeeded(end)) {
@@ -223,13 +223,13 @@ course_update(struct course *c, size_t i, const struct run_end *end)
 	if (detail == NULL)
 		detail = arena_printf(job->a, "Step %zu (%s) %s.", i + 1,
 		    step->name, run_text(job->a, end));
-	course_fail_step(c, i, late ? REASON_TIMEOUT : REASON_STEP, detail);
+	progress_fail_step(c, i, late ? REASON_TIMEOUT : REASON_STEP, detail);
 }
 
 /* The effect of a cancel on a step: a running cleanup continues for the grace
  * period. */
 static unsigned
-step_flags(const struct course *c, const struct job_step *step)
+step_flags(const struct progress *c, const struct job_step *step)
 {
 	if (c->cancel_deadline != 0)
 		return 0;
@@ -240,7 +240,7 @@ step_flags(const struct course *c, const struct job_step *step)
 /* Records the end of a step that began at that offset of the log.  `end` is NULL
  * if it could not run. */
 static void
-step_end(const struct course *c, size_t i, enum state state,
+step_end(const struct progress *c, size_t i, enum state state,
     const struct run_end *end, int64_t before)
 {
 	struct job_event event = {
@@ -266,7 +266,7 @@ step_end(const struct course *c, size_t i, enum state state,
 /* Opens the directory of a step; 0 is the workspace, -1 fails the step.
  * Earlier steps may have put anything in its place. */
 static int
-step_directory(struct course *c, size_t i, int64_t before)
+step_directory(struct progress *c, size_t i, int64_t before)
 {
 	const struct job_step *step = job_step_at(c->job, i);
 	const struct err *e;
@@ -281,7 +281,7 @@ step_directory(struct course *c, size_t i, int64_t before)
 	    "==> step %zu cannot run in the directory %s of the workspace: %s",
 	    i + 1, step->directory, e->msg);
 	step_end(c, i, STATE_FAILED, NULL, before);
-	course_fail_step(c, i, REASON_STEP,
+	progress_fail_step(c, i, REASON_STEP,
 	    arena_printf(c->job->a,
 		"Step %zu (%s) cannot run in its directory: %s.", i + 1,
 		step->name, e->msg));
@@ -291,7 +291,7 @@ step_directory(struct course *c, size_t i, int64_t before)
 /* The runner could not run a step.  That ends the deployment, unless the step
  * may fail: a full disk, for example, is no reason to fail what is live. */
 static const struct err *
-step_give_up(struct course *c, size_t i, int64_t before, const struct err *e)
+step_give_up(struct progress *c, size_t i, int64_t before, const struct err *e)
 {
 	struct job *job = c->job;
 
@@ -299,14 +299,14 @@ step_give_up(struct course *c, size_t i, int64_t before, const struct err *e)
 		return e;
 	job_log_say(&job->log, "==> step %zu could not run: %s", i + 1, e->msg);
 	step_end(c, i, STATE_FAILED, NULL, before);
-	course_fail_step(c, i, REASON_RUNNER,
+	progress_fail_step(c, i, REASON_RUNNER,
 	    arena_printf(job->a, "Step %zu (%s) could not run: %s.", i + 1,
 		job_step_at(job, i)->name, e->msg));
 	return NULL;
 }
 
 static const struct err *
-step_run(struct course *c, size_t i)
+step_run(struct progress *c, size_t i)
 {
 	struct job *job = c->job;
 	const struct job_step *step = job_step_at(job, i);
@@ -350,12 +350,12 @@ step_run(struct course *c, size_t i)
 	if (!run_succeeded(&end))
 		job_log_say(&job->log, "==> step %zu %s", i + 1,
 		    run_text(job->a, &end));
-	course_update(c, i, &end);
+	progress_update(c, i, &end);
 	return NULL;
 }
 
 static bool
-step_is_due(const struct course *c, const struct job_step *step)
+step_is_due(const struct progress *c, const struct job_step *step)
 {
 	if (c->superseded || (c->curtailed && step->when == WHEN_SUCCESS) ||
 	    (c->cancel_deadline != 0 && time_mono_ms() >= c->cancel_deadline))
@@ -367,7 +367,7 @@ step_is_due(const struct course *c, const struct job_step *step)
 /* Whether the deployment is to be tried again, here or by another runner: then its
  * cleanup belongs to the last try. */
 static bool
-course_waits(struct course *c, enum checkout_how how, const char *detail)
+progress_waits(struct progress *c, enum checkout_how how, const char *detail)
 {
 	const bool room = how == CHECKOUT_NO_ROOM;
 	struct job *job = c->job;
@@ -388,22 +388,22 @@ course_waits(struct course *c, enum checkout_how how, const char *detail)
 
 /* No commit was found to deploy. */
 static void
-course_miss(struct course *c, enum checkout_how how, const char *detail)
+progress_miss(struct progress *c, enum checkout_how how, const char *detail)
 {
 	struct job *job = c->job;
-	const char *late = how == CHECKOUT_TIMED_OUT ? overdue(job) : NULL;
+	const char *late = how == CHECKOUT_TIMED_OUT ? overdue_text(job) : NULL;
 	const char *note;
 
 	if (how == CHECKOUT_CANCELED) {
-		course_cancel(c, time_mono_ms());
+		progress_cancel(c, time_mono_ms());
 		return;
 	}
 	if (how == CHECKOUT_SUPERSEDED) {
-		course_supersede(c, detail);
+		progress_supersede(c, detail);
 		return;
 	}
 	if (how == CHECKOUT_AWAY || how == CHECKOUT_NO_ROOM) {
-		if (course_waits(c, how, detail))
+		if (progress_waits(c, how, detail))
 			return;
 		how = CHECKOUT_FAILED;
 	} else if (how == CHECKOUT_FAILED &&
@@ -412,12 +412,12 @@ course_miss(struct course *c, enum checkout_how how, const char *detail)
 	if (late != NULL)
 		detail = late;
 	job_log_say(&job->log, "==> checkout failed: %s", detail);
-	course_fail(c,
+	progress_fail(c,
 	    how == CHECKOUT_FAILED ? REASON_CHECKOUT : REASON_TIMEOUT, detail);
 }
 
 static const struct err *
-course_checkout(struct course *c)
+progress_checkout(struct progress *c)
 {
 	struct job *job = c->job;
 	const char *detail = "";
@@ -440,7 +440,7 @@ course_checkout(struct course *c)
 				.branch = c->checkout.branch,
 				.text = c->checkout.commits });
 	} else {
-		course_miss(c, how, detail);
+		progress_miss(c, how, detail);
 	}
 	if (c->checkout.state != NULL)
 		job_report(job,
@@ -458,7 +458,7 @@ course_checkout(struct course *c)
 /* A push that is no longer at the head of its branch deploys nothing, with or
  * without a checkout. */
 static const struct err *
-course_head(struct course *c)
+progress_head(struct progress *c)
 {
 	const char *detail = "";
 	enum checkout_how how;
@@ -466,7 +466,7 @@ course_head(struct course *c)
 
 	e = job_head(c->job, &how, &detail);
 	if (e == NULL && how != CHECKOUT_DONE)
-		course_miss(c, how, detail);
+		progress_miss(c, how, detail);
 	return e;
 }
 
@@ -474,7 +474,7 @@ course_head(struct course *c)
  * checkout belong to the same account, so they are hidden where mounts can be
  * private. */
 static const struct err *
-course_no_checkout(struct course *c)
+progress_no_checkout(struct progress *c)
 {
 	struct job *job = c->job;
 	const struct err *e = NULL;
@@ -495,26 +495,26 @@ course_no_checkout(struct course *c)
 	job->place.workspace = arena_printf(job->a, "%s/" EMPTY,
 	    job->place.home);
 	if (e == NULL && job->spec.head_only != 0)
-		e = course_head(c);
+		e = progress_head(c);
 	job->spec.credential = NULL;
 	c->envp = job_environment(job, job->spec.branch, job->spec.commit);
 	return e;
 }
 
 static const struct err *
-course_run(struct course *c)
+progress_run(struct progress *c)
 {
 	struct job *job = c->job;
 	const struct err *e;
 	size_t i;
 
-	e = job->spec.checkout == CHECKOUT_NONE ? course_no_checkout(c) :
-						  course_checkout(c);
+	e = job->spec.checkout == CHECKOUT_NONE ? progress_no_checkout(c) :
+						  progress_checkout(c);
 	if (e != NULL || c->is_away)
 		return e;
 	for (i = 0; i < job->spec.steps.n; i++) {
 		job_control(job);
-		course_obey(c, i);
+		progress_obey(c, i);
 		if (!step_is_due(c, job_step_at(job, i))) {
 			job_report(job,
 			    &(struct job_event){ .kind = JOB_STEP_SKIPPED,
@@ -522,7 +522,7 @@ course_run(struct course *c)
 			continue;
 		}
 		c->began = true;
-		course_note(c, i);
+		progress_note(c, i);
 		if ((e = step_run(c, i)) != NULL)
 			return e;
 	}
@@ -532,7 +532,7 @@ course_run(struct course *c)
 /* The log is evidence, so its loss is a failure; a step may even have caused
  * it. */
 static void
-course_log(struct course *c)
+progress_log(struct progress *c)
 {
 	const struct job *job = c->job;
 	const char *loss;
@@ -544,21 +544,21 @@ course_log(struct course *c)
 	    strerror(job->log.lost));
 	if (c->failed && c->detail != NULL)
 		c->detail = arena_printf(job->a, "%s %s", c->detail, loss);
-	course_fail(c, REASON_LOG_LOST, loss);
+	progress_fail(c, REASON_LOG_LOST, loss);
 }
 
 const struct err *
 job_steps(struct job *job)
 {
-	struct course c = { .job = job };
+	struct progress c = { .job = job };
 	const struct err *e, *last;
 	struct job_event workspace;
 
 	if (job->spec.timeout > 0)
 		job->deadline = time_mono_ms() + job->spec.timeout * 1000;
-	if ((e = course_run(&c)) != NULL) {
+	if ((e = progress_run(&c)) != NULL) {
 		job_log_say(&job->log, "==> the runner failed: %s", e->msg);
-		course_fail(&c, REASON_RUNNER,
+		progress_fail(&c, REASON_RUNNER,
 		    arena_printf(job->a, "The runner failed: %s.", e->msg));
 	}
 	if (job->spec.checkout != CHECKOUT_NONE &&
@@ -567,7 +567,7 @@ job_steps(struct job *job)
 	if (c.began)
 		job_cache(job);
 	job_log_close(&job->log);
-	course_log(&c);
+	progress_log(&c);
 	if (c.warnings != 0)
 		job_report(job,
 		    &(struct job_event){ .kind = JOB_WARNINGS,

@@ -8,7 +8,7 @@
 #define SCHEME_END_LEN (sizeof(SCHEME_END) - 1)
 
 static void
-outside(struct userinfo *u, char c, struct buf *out)
+outside_feed(struct userinfo *u, char c, struct buf *out)
 {
 	const size_t last = sizeof(u->recent) - 1;
 
@@ -49,14 +49,14 @@ userinfo_feed(struct userinfo *u, const char *data, size_t len, struct buf *out)
 
 	for (i = 0; i < len; i++) {
 		if (!u->inside) {
-			outside(u, data[i], out);
+			outside_feed(u, data[i], out);
 		} else if (data[i] == '@') {
 			user_end(u, out);
 		} else if (!is_end(data[i]) && u->len < sizeof(u->held)) {
 			u->held[u->len++] = data[i];
 		} else {
 			userinfo_finish(u, out);
-			outside(u, data[i], out);
+			outside_feed(u, data[i], out);
 		}
 	}
 }
@@ -71,5 +71,5 @@ userinfo_finish(struct userinfo *u, struct buf *out)
 	u->len = 0;
 	/* they may be the scheme of another URL */
 	for (i = 0; i < len; i++)
-		outside(u, u->held[i], out);
+		outside_feed(u, u->held[i], out);
 }

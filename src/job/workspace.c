@@ -156,7 +156,7 @@ workspace_empty(struct git *g, const char *keep)
 }
 
 static const struct err *
-rebuild(void *arg)
+rebuild_call(void *arg)
 {
 	return checkout_rebuild(JOB_FD(WIRE_FD_WORKSPACE), arg);
 }
@@ -169,7 +169,7 @@ workspace_rebuild(struct git *g, enum checkout_format format)
 		.format = format };
 	const char *ignored;
 
-	return git_call(g, rebuild, &r, &ignored);
+	return git_call(g, rebuild_call, &r, &ignored);
 }
 
 struct preparation {
@@ -181,7 +181,7 @@ struct preparation {
 /* Writes a digit to standard output, because it runs in a child process; the
  * last digit counts. */
 static const struct err *
-said(enum workspace_how how)
+how_write(enum workspace_how how)
 {
 	const char letter = (char)('0' + how);
 
@@ -192,7 +192,7 @@ said(enum workspace_how how)
  * write anything under any name: objects are reused only if nothing among them
  * has changed since they were fetched. */
 static const struct err *
-prepare(void *arg)
+prepare_call(void *arg)
 {
 	struct preparation *p = arg;
 	const struct seen *was = &p->was->seen;
@@ -213,7 +213,7 @@ prepare(void *arg)
 	else if ((p->was->flags & CLONE_INDEX) != 0 && now.index != -1 &&
 	    now.index == was->index && was->latest != -1 && !now.doubtful)
 		how = WORKSPACE_INDEX;
-	if ((e = said(how)) != NULL || how == WORKSPACE_SAME)
+	if ((e = how_write(how)) != NULL || how == WORKSPACE_SAME)
 		return e;
 	if (how == WORKSPACE_FOREIGN &&
 	    (e = tree_remove(workspace, ".git")) != NULL)
@@ -225,7 +225,7 @@ prepare(void *arg)
 	e = checkout_rebuild(workspace, &p->rebuild);
 	if (e == NULL || e->code != ERR_NOTFOUND)
 		return e;
-	return how == WORKSPACE_FOREIGN ? NULL : said(WORKSPACE_NONE);
+	return how == WORKSPACE_FOREIGN ? NULL : how_write(WORKSPACE_NONE);
 }
 
 const struct err *
@@ -244,7 +244,7 @@ workspace_prepare(struct git *g, const struct clone_state *was, bool accept,
 	*how = WORKSPACE_UNKNOWN;
 	/* half a rebuild would lose the clone and its commit */
 	g->flags = RUN_CANCEL_LIMITS_IT;
-	e = git_call(g, prepare, &p, &text);
+	e = git_call(g, prepare_call, &p, &text);
 	g->flags = flags;
 	len = strlen(text);
 	if (e == NULL && git_done(g) && len > 0 && text[len - 1] >= '0' &&

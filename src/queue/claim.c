@@ -29,7 +29,7 @@ const struct store claim_store = {
 };
 
 /* Candidates, and which of them were claimed. */
-struct taking {
+struct claim_round {
 	const struct claimer *by;
 	bool is_plain; /* the plain statement is enough */
 	struct claim_candidate chosen[CLAIM_MAX];
@@ -58,7 +58,8 @@ ids_add(struct arena *a, const char *ids, int64_t id)
 
 /* Chooses up to `max` of a page, from `first` on. */
 static void
-choose_of(struct taking *t, const struct list *page, size_t first, size_t max)
+choose_of(struct claim_round *t, const struct list *page, size_t first,
+    size_t max)
 {
 	const struct claimer *by = t->by;
 	const struct claim_candidate *all = page->items, *c;
@@ -75,7 +76,7 @@ choose_of(struct taking *t, const struct list *page, size_t first, size_t max)
 
 /* Orders candidates by age. */
 static int
-older(const void *a, const void *b)
+candidate_compare(const void *a, const void *b)
 {
 	const int64_t x = ((const struct claim_candidate *)a)->id;
 	const int64_t y = ((const struct claim_candidate *)b)->id;
@@ -94,7 +95,7 @@ page_merge(struct arena *a, struct list *page, const struct list *more)
 	all = arena_alloc(a, n, sizeof(*all));
 	(void)memcpy(all, page->items, page->n * sizeof(*all));
 	(void)memcpy(all + page->n, more->items, more->n * sizeof(*all));
-	qsort(all, n, sizeof(*all), older);
+	qsort(all, n, sizeof(*all), candidate_compare);
 	for (last = all, i = 1; i < n; i++)
 		if (all[i].id != last->id)
 			*++last = all[i];
@@ -156,7 +157,8 @@ candidates_read(struct db *db, struct arena *a, bool *is_plain,
 /* Chooses the oldest that can start, however many before them cannot; after a
  * lost race others, so that many runners do not collide again. */
 static const struct err *
-choose(struct db *db, struct arena *a, struct taking *t, int round, size_t max)
+candidates_choose(struct db *db, struct arena *a, struct claim_round *t,
+    int round, size_t max)
 {
 	struct claim_args args = { .id = 0,
 		.runner = t->by->runner,
@@ -190,7 +192,7 @@ choose(struct db *db, struct arena *a, struct taking *t, int round, size_t max)
 }
 
 static const struct err *
-take(struct db *db, struct taking *t, size_t i)
+candidate_take(struct db *db, struct claim_round *t, size_t i)
 {
 	const struct move taken = { .id = t->chosen[i].id,
 		.epoch = t->chosen[i].epoch,
@@ -213,12 +215,12 @@ take(struct db *db, struct taking *t, size_t i)
 static const struct err *
 take_body(struct db *db, void *context)
 {
-	struct taking *t = context;
+	struct claim_round *t = context;
 	const struct err *e = NULL;
 	size_t i;
 
 	for (i = 0; e == NULL && i < t->n; i++)
-		e = take(db, t, i);
+		e = candidate_take(db, t, i);
 	return e;
 }
 
@@ -226,7 +228,7 @@ take_body(struct db *db, void *context)
  * is read again; if it does not show the claim either, the write may still be
  * pending, and the error is returned. */
 static const struct err *
-take_one(struct db *db, struct arena *a, struct taking *t)
+take_one(struct db *db, struct arena *a, struct claim_round *t)
 {
 	const struct claim_args key = { .id = t->chosen[0].id,
 		.epoch = t->chosen[0].epoch + 1,
@@ -234,7 +236,8 @@ take_one(struct db *db, struct arena *a, struct taking *t)
 	const struct err *e, *late;
 	struct page_count found;
 
-	if ((e = take(db, t, 0)) == NULL || e->code != ERR_UNAVAILABLE)
+	if ((e = candidate_take(db, t, 0)) == NULL ||
+	    e->code != ERR_UNAVAILABLE)
 		return e;
 	late = e->sys == DB_UNKNOWN ? e : NULL;
 	if ((e = db_row(db, a, &sql_claim_mine, &key, &found)) != NULL)
@@ -246,7 +249,7 @@ take_one(struct db *db, struct arena *a, struct taking *t)
 /* Reads those that were claimed, each by its id: a list of ids would be a
  * temporary table to MariaDB, which takes longer than several queries. */
 static const struct err *
-load_claims(struct db *db, struct arena *a, const struct taking *t,
+load_claims(struct db *db, struct arena *a, const struct claim_round *t,
     struct list *out)
 {
 	struct claim *claims = arena_alloc(a, t->n, sizeof(*claims));
@@ -274,7 +277,7 @@ load_claims(struct db *db, struct arena *a, const struct taking *t,
 }
 
 static bool
-has_any(const struct taking *t)
+has_any(const struct claim_round *t)
 {
 	size_t i;
 
@@ -288,7 +291,7 @@ const struct err *
 claim_next(struct db *db, struct arena *a, const struct claimer *by, size_t max,
     struct claimed *out)
 {
-	struct taking t = { .by = by };
+	struct claim_round t = { .by = by };
 	const struct err *e;
 	int round;
 
@@ -298,7 +301,7 @@ claim_next(struct db *db, struct arena *a, const struct claimer *by, size_t max,
 	for (round = 0; round < ROUNDS; round++) {
 		/* every time: a lock may be why the round before failed */
 		t.is_plain = true;
-		if ((e = choose(db, a, &t, round, max)) != NULL)
+		if ((e = candidates_choose(db, a, &t, round, max)) != NULL)
 			return e;
 		if (t.n == 0)
 			break;

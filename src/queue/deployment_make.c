@@ -95,7 +95,7 @@ deployment_source(struct db *db, struct arena *a, int64_t project_id,
 
 /* Announces a new deployment as pending. */
 static const struct err *
-announce(struct db *db, const struct deployment *d)
+deployment_announce(struct db *db, const struct deployment *d)
 {
 	if (d->steps.n == 0)
 		return err_public(ERR_INVALID,
@@ -123,12 +123,12 @@ deployment_insert(struct db *db, struct arena *a, const struct deployment *d,
 
 	args.turn = deployment_turn(d);
 	e = db_row_more(db, a, &sql_deployment_insert, &args, out, &out->steps);
-	return e != NULL ? e : announce(db, out);
+	return e != NULL ? e : deployment_announce(db, out);
 }
 
 /* Inserts a copy of the deployment `retry_of` and of its steps. */
 static const struct err *
-copy(struct db *db, struct arena *a, const struct stmt *how,
+deployment_copy(struct db *db, struct arena *a, const struct stmt *how,
     const struct deployment *d, struct deployment *out)
 {
 	struct deployment args = *d;
@@ -140,21 +140,21 @@ copy(struct db *db, struct arena *a, const struct stmt *how,
 		return e;
 	steps.n = out->id;
 	e = db_rows(db, a, &sql_deployment_repeat_steps, &steps, &out->steps);
-	return e != NULL ? e : announce(db, out);
+	return e != NULL ? e : deployment_announce(db, out);
 }
 
 const struct err *
 deployment_repeat(struct db *db, struct arena *a, const struct deployment *d,
     struct deployment *out)
 {
-	return copy(db, a, &sql_deployment_repeat, d, out);
+	return deployment_copy(db, a, &sql_deployment_repeat, d, out);
 }
 
 const struct err *
 deployment_repeat_with(struct db *db, struct arena *a,
     const struct deployment *d, struct deployment *out)
 {
-	return copy(db, a, &sql_deployment_repeat_with, d, out);
+	return deployment_copy(db, a, &sql_deployment_repeat_with, d, out);
 }
 
 const struct err *

@@ -144,7 +144,7 @@ static const enum notice_event event_of[STATE__MAX] = {
  * is written. Further recipients belong here and in the fragment @ended
  * of move.sql. */
 static const struct err *
-announce(struct db *db, const struct move *m, enum commit_state state,
+move_announce(struct db *db, const struct move *m, enum commit_state state,
     bool has_notifiers)
 {
 	const enum notice_event event = event_of[m->to];
@@ -172,7 +172,7 @@ end_one(struct db *db, const struct stmt *how, struct move_args *args,
 	if ((e = buf_check(&changes)) == NULL &&
 	    (e = db_row(db, a, how, args, &ended)) == NULL && ended.n > 0) {
 		*out = ended.n;
-		e = announce(db, m, reason_kinds[m->reason].commit,
+		e = move_announce(db, m, reason_kinds[m->reason].commit,
 		    ended.notices);
 	}
 	buf_release(&changes);

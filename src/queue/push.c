@@ -95,8 +95,8 @@ push_forget(struct db *db, int64_t project_id)
 
 /* Whether the statement counts anything. */
 static const struct err *
-any(struct db *db, struct arena *a, const struct stmt *count, const void *args,
-    bool *out)
+is_any(struct db *db, struct arena *a, const struct stmt *count,
+    const void *args, bool *out)
 {
 	struct page_count found = { .n = 0 };
 	const struct err *e = db_row(db, a, count, args, &found);
@@ -116,7 +116,7 @@ push_is_current(struct db *db, struct arena *a, const struct push_head *head,
 		.commit_hash = head->commit_hash,
 	};
 
-	return any(db, a, &sql_push_current, &args, out);
+	return is_any(db, a, &sql_push_current, &args, out);
 }
 
 const struct err *
@@ -133,7 +133,7 @@ push_is_others(struct db *db, struct arena *a, const char *runner, bool *out)
 {
 	const struct looker args = { .runner = runner };
 
-	return any(db, a, &sql_push_before_mine, &args, out);
+	return is_any(db, a, &sql_push_before_mine, &args, out);
 }
 
 const struct err *
@@ -142,5 +142,5 @@ push_is_looked(struct db *db, struct arena *a, const char *runner,
 {
 	const struct looker args = { runner, seconds };
 
-	return any(db, a, &sql_push_looked, &args, out);
+	return is_any(db, a, &sql_push_looked, &args, out);
 }

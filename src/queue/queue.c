@@ -173,7 +173,8 @@ release_body(struct db *db, void *context)
 }
 
 static const struct err *
-release(struct db *db, int64_t id, int64_t epoch, const struct queue_wait *wait)
+claim_release(struct db *db, int64_t id, int64_t epoch,
+    const struct queue_wait *wait)
 {
 	struct queue_move x = { .move = { .id = id,
 				    .epoch = epoch,
@@ -190,13 +191,13 @@ release(struct db *db, int64_t id, int64_t epoch, const struct queue_wait *wait)
 const struct err *
 queue_release(struct db *db, int64_t id, int64_t epoch)
 {
-	return release(db, id, epoch, NULL);
+	return claim_release(db, id, epoch, NULL);
 }
 
 const struct err *
 queue_wait(struct db *db, const struct queue_wait *wait)
 {
-	return release(db, wait->id, wait->epoch, wait);
+	return claim_release(db, wait->id, wait->epoch, wait);
 }
 
 /* Locks the row: the statements that follow would share it, and then wait for

@@ -77,7 +77,7 @@ fds_take(struct msghdr *msg, int *fds)
 }
 
 static const char *
-fault(const struct wire *message, size_t len, int flags, size_t nfds)
+message_fault(const struct wire *message, size_t len, int flags, size_t nfds)
 {
 	const char *end;
 	size_t want;
@@ -128,7 +128,7 @@ wire_recv(int fd, struct wire *out, int *fds, size_t nfds)
 	if (len == 0 && n == 0)
 		return err_new(ERR_NOTFOUND,
 		    "the other side has closed the connection");
-	what = fault(out, (size_t)len, msg.msg_flags, n);
+	what = message_fault(out, (size_t)len, msg.msg_flags, n);
 	if (what == NULL && n > nfds)
 		what = "the number of descriptors";
 	if (what != NULL) {

@@ -40,7 +40,7 @@ words_of(const struct dbserver_account *account)
 
 /* Runs the text that the statement writes. */
 static const struct err *
-run(struct db *db, struct arena *a, const struct stmt *writes,
+written_run(struct db *db, struct arena *a, const struct stmt *writes,
     const struct words *args)
 {
 	struct words row;
@@ -68,7 +68,7 @@ dbserver_create_database(struct db *db, struct arena *a, const char *name)
 {
 	const struct words args = { .database = name };
 
-	return run(db, a, &sql_dbserver_create_database, &args);
+	return written_run(db, a, &sql_dbserver_create_database, &args);
 }
 
 const struct err *
@@ -92,7 +92,8 @@ dbserver_create_account(struct db *db, struct arena *a,
 	const struct words args = words_of(account);
 	const struct err *e;
 
-	if ((e = run(db, a, &sql_dbserver_create_account, &args)) != NULL)
+	if ((e = written_run(db, a, &sql_dbserver_create_account, &args)) !=
+	    NULL)
 		return e;
-	return run(db, a, &sql_dbserver_grant, &args);
+	return written_run(db, a, &sql_dbserver_grant, &args);
 }

@@ -60,7 +60,7 @@ device_pending(struct db *db, struct arena *a, const char *user_code,
 
 /* Runs a statement that must change the row. */
 static const struct err *
-change(struct db *db, const struct stmt *stmt, const void *args, int64_t id)
+row_change(struct db *db, const struct stmt *stmt, const void *args, int64_t id)
 {
 	const struct err *e;
 	struct db_done done;
@@ -76,7 +76,7 @@ change(struct db *db, const struct stmt *stmt, const void *args, int64_t id)
 const struct err *
 device_decide(struct db *db, const struct device *d)
 {
-	return change(db, &sql_device_decide, d, d->id);
+	return row_change(db, &sql_device_decide, d, d->id);
 }
 
 const struct err *
@@ -97,7 +97,7 @@ device_polled(struct db *db, const struct device_poll *p)
 const struct err *
 device_take(struct db *db, const struct device_poll *p)
 {
-	return change(db, &sql_device_take, p, p->id);
+	return row_change(db, &sql_device_take, p, p->id);
 }
 
 const struct err *

@@ -12,25 +12,25 @@ const char *const env_extra_values[] = { ENV_EXTRA_NOBODY,
 
 /* The pointer to a variable; a name that is too long is left out of it. */
 static const char *
-place(struct faults *f, const char *pointer, const char *name)
+variable_pointer(struct faults *f, const char *pointer, const char *name)
 {
 	return strlen(name) > NAME_SHOWN ? pointer :
 					   fault_pointer(f, pointer, name);
 }
 
 static void
-fault(struct faults *f, const char *pointer, const char *name,
+variable_fault(struct faults *f, const char *pointer, const char *name,
     const char *detail)
 {
 	const bool is_long = strlen(name) > NAME_SHOWN;
 
-	faults_add(f, place(f, pointer, name), "%s%s%s",
+	faults_add(f, variable_pointer(f, pointer, name), "%s%s%s",
 	    is_long ? str_clip(f->a, name, 40) : "", is_long ? " " : "",
 	    detail);
 }
 
 static size_t
-length(const struct env_var *v)
+variable_length(const struct env_var *v)
 {
 	return v->value != NULL ? strlen(v->value) : v->sealed.len;
 }
@@ -44,10 +44,10 @@ env_check_names(const struct list *vars, const char *pointer, struct faults *f)
 
 	for (i = 0; i < vars->n; i++) {
 		if ((wrong = env_name_fault(v[i].name)) != NULL)
-			fault(f, pointer, v[i].name, wrong);
-		len = length(&v[i]);
+			variable_fault(f, pointer, v[i].name, wrong);
+		len = variable_length(&v[i]);
 		if (len > ENV_VALUE_MAX)
-			fault(f, pointer, v[i].name,
+			variable_fault(f, pointer, v[i].name,
 			    "must have at most 64 KiB");
 		total += strlen(v[i].name) + len + 2;
 	}
@@ -87,11 +87,11 @@ base_take(const struct env_rules *rules, const struct list *base,
 		to[out->n++].secret = v[i].secret || (p != NULL && p->secret);
 		if (p != NULL)
 			preset_check_sealed(p,
-			    (struct sealed){ .len = length(&v[i]) },
+			    (struct sealed){ .len = variable_length(&v[i]) },
 			    fault_pointer(f, pointer, v[i].name), f);
 	}
 	for (i = 0; i < out->n; i++)
-		total += strlen(to[i].name) + length(&to[i]) + 2;
+		total += strlen(to[i].name) + variable_length(&to[i]) + 2;
 	if (out->n > given.n &&
 	    (total > ENV_TOTAL_MAX || out->n > ENV_COUNT_MAX))
 		faults_add(f, pointer,
@@ -120,7 +120,7 @@ defaults_take(const struct env_rules *rules, const char *pointer,
 				.secret = p->secret };
 		else if (p->required &&
 		    !faults_has(f, fault_pointer(f, pointer, p->key)))
-			fault(f, pointer, p->key, "is required");
+			variable_fault(f, pointer, p->key, "is required");
 	}
 }
 
@@ -153,9 +153,9 @@ env_check(const struct env_rules *rules, const struct list *given,
 			preset_check_value(p, v[i].value,
 			    fault_pointer(f, pointer, v[i].name), f);
 		else if (rules->rejection != NULL)
-			fault(f, pointer, v[i].name, rules->rejection);
+			variable_fault(f, pointer, v[i].name, rules->rejection);
 		else if (rules->steering != NULL && env_name_steers(v[i].name))
-			fault(f, pointer, v[i].name, rules->steering);
+			variable_fault(f, pointer, v[i].name, rules->steering);
 	}
 	base_take(rules, base, pointer, f, out);
 	defaults_take(rules, pointer, f, out);

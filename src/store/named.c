@@ -27,7 +27,7 @@ const struct store named_store = {
 };
 
 static const struct err *
-find(struct db *db, const struct stmt *which, const void *args, int64_t *id)
+id_find(struct db *db, const struct stmt *which, const void *args, int64_t *id)
 {
 	struct arena *a = arena_open(ROOM);
 	struct named found = { .id = 0 };
@@ -45,11 +45,11 @@ named_find(struct db *db, enum named_type type, int64_t project_id,
 	const struct named args = { .project_id = project_id, .name = name };
 
 	*id = 0;
-	return name == NULL ? NULL : find(db, by_name[type], &args, id);
+	return name == NULL ? NULL : id_find(db, by_name[type], &args, id);
 }
 
 const struct err *
 named_notifier(struct db *db, const struct notifier *like, int64_t *id)
 {
-	return find(db, &sql_named_notifier, like, id);
+	return id_find(db, &sql_named_notifier, like, id);
 }

@@ -119,7 +119,7 @@ const struct shape trigger_shape = {
 
 /* Adds a fault of a preset; `member` is a JSON name. */
 static void
-fault(struct faults *f, const char *pointer, const char *member,
+member_fault(struct faults *f, const char *pointer, const char *member,
     const char *detail)
 {
 	faults_add(f, fault_pointer(f, pointer, member), "%s", detail);
@@ -133,17 +133,18 @@ options_check(const struct preset *p, const char *pointer, struct faults *f)
 	size_t i, k;
 
 	if (p->options.n == 0)
-		fault(f, pointer, "options", "must have at least one option");
+		member_fault(f, pointer, "options",
+		    "must have at least one option");
 	for (i = 0; i < p->options.n; i++) {
 		if (o[i].value == NULL)
 			continue;
 		if (many && strchr(o[i].value, ',') != NULL)
-			fault(f, pointer, "options",
+			member_fault(f, pointer, "options",
 			    "the value of a multiselect option must not "
 			    "contain a comma");
 		for (k = 0; k < i; k++)
 			if (str_eq(o[k].value, o[i].value)) {
-				fault(f, pointer, "options",
+				member_fault(f, pointer, "options",
 				    "option values must be unique");
 				return;
 			}
@@ -165,7 +166,7 @@ is_option(const struct preset *p, const char *value, size_t len)
 
 /* The options as text, cut if there are many. */
 static const char *
-choices(const struct preset *p, struct arena *a)
+choices_text(const struct preset *p, struct arena *a)
 {
 	const struct preset_option *o = p->options.items;
 	const char *text = "";
@@ -182,7 +183,7 @@ select_check(const struct preset *p, const char *value, const char *at,
     struct faults *f)
 {
 	if (!is_option(p, value, strlen(value)))
-		faults_add(f, at, "must be one of %s", choices(p, f->a));
+		faults_add(f, at, "must be one of %s", choices_text(p, f->a));
 }
 
 static void
@@ -199,7 +200,7 @@ multiselect_check(const struct preset *p, const char *value, const char *at,
 		if (!is_option(p, part, len)) {
 			faults_add(f, at,
 			    "must be some of %s, joined by commas",
-			    choices(p, f->a));
+			    choices_text(p, f->a));
 			return;
 		}
 		if (part[len] == '\0')
@@ -274,16 +275,16 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 	const char *wrong;
 
 	if (p->key != NULL && (wrong = env_name_fault(p->key)) != NULL)
-		fault(f, pointer, "key", wrong);
+		member_fault(f, pointer, "key", wrong);
 	if (p->type == NULL)
 		return;
 	if (strcmp(p->type, "input") == 0) {
 		if (p->options.n > 0)
-			fault(f, pointer, "options",
+			member_fault(f, pointer, "options",
 			    "are not allowed for an input");
 		if (p->pattern != NULL &&
 		    (wrong = ere_fault(p->pattern)) != NULL) {
-			fault(f, pointer, "pattern", wrong);
+			member_fault(f, pointer, "pattern", wrong);
 			return;
 		}
 	} else {
@@ -291,10 +292,10 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 			return;
 		options_check(p, pointer, f);
 		if (p->pattern != NULL)
-			fault(f, pointer, "pattern",
+			member_fault(f, pointer, "pattern",
 			    "is allowed for inputs only");
 		if (p->secret)
-			fault(f, pointer, "secret",
+			member_fault(f, pointer, "secret",
 			    "is allowed for inputs only");
 	}
 	if (p->fallback != NULL && !(p->secret && p->fallback[0] == '\0'))
@@ -332,14 +333,15 @@ trigger_check(const void *item, const char *pointer, struct faults *f)
 	const struct trigger *t = item;
 
 	if (t->branch != NULL && t->branch[0] == '-')
-		fault(f, pointer, "branch", "must not start with -");
+		member_fault(f, pointer, "branch", "must not start with -");
 	if (t->tag != NULL && t->tag[0] == '-')
-		fault(f, pointer, "tag", "must not start with -");
+		member_fault(f, pointer, "tag", "must not start with -");
 	if (t->branch != NULL && t->tag != NULL)
-		fault(f, pointer, "tag", "cannot be combined with branch");
+		member_fault(f, pointer, "tag",
+		    "cannot be combined with branch");
 	if (t->branch == NULL && t->tag == NULL &&
 	    !faults_has(f, fault_pointer(f, pointer, "branch")) &&
 	    !faults_has(f, fault_pointer(f, pointer, "tag")))
-		fault(f, pointer, "branch",
+		member_fault(f, pointer, "branch",
 		    "is required, unless the trigger is for tags (tag)");
 }

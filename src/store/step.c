@@ -213,7 +213,7 @@ step_append(struct db *db, const struct step *s, int64_t *id)
 
 /* A pipeline includes its steps, so a change of them changes its version. */
 static const struct err *
-touched(struct db *db, int64_t pipeline_id)
+pipeline_touch(struct db *db, int64_t pipeline_id)
 {
 	const struct step_query q = { .pipeline_id = pipeline_id };
 
@@ -222,7 +222,7 @@ touched(struct db *db, int64_t pipeline_id)
 
 /* Number and size of the other steps. */
 static const struct err *
-others(struct db *db, const struct step *s, struct step_sum *out)
+others_sum(struct db *db, const struct step *s, struct step_sum *out)
 {
 	struct arena *a = arena_open(4096);
 	const struct err *e;
@@ -241,7 +241,7 @@ step_judge(struct db *db, const struct step *s, struct faults *faults)
 
 	if (s->pipeline_id == 0)
 		return NULL;
-	e = others(db, s, &sum);
+	e = others_sum(db, s, &sum);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		faults_add(faults, "/pipelineId", "unknown pipeline");
 		return NULL;
@@ -283,7 +283,7 @@ step_place(struct db *db, struct step *s)
 	const struct err *e;
 	struct step_sum sum;
 
-	if ((e = others(db, s, &sum)) != NULL)
+	if ((e = others_sum(db, s, &sum)) != NULL)
 		return e;
 	if (!s->position.set || s->position.n > sum.n)
 		s->position = (struct maybe){ .n = sum.n, .set = true };
@@ -303,7 +303,7 @@ step_insert(struct db *db, const struct step *s, int64_t *id)
 		return e;
 	if ((e = step_append(db, &row, id)) != NULL)
 		return e;
-	return touched(db, s->pipeline_id);
+	return pipeline_touch(db, s->pipeline_id);
 }
 
 const struct err *
@@ -315,7 +315,7 @@ step_update(struct db *db, const struct step *old, const struct step *s)
 		return e;
 	if ((e = db_exec(db, &sql_step_update, s, NULL)) != NULL)
 		return e;
-	return touched(db, s->pipeline_id);
+	return pipeline_touch(db, s->pipeline_id);
 }
 
 const struct err *
@@ -327,5 +327,5 @@ step_delete(struct db *db, const struct step *s)
 		return e;
 	if ((e = make_way(db, s, s->position.n, NUM_SAFE)) != NULL)
 		return e;
-	return touched(db, s->pipeline_id);
+	return pipeline_touch(db, s->pipeline_id);
 }

@@ -133,7 +133,7 @@ user_by_account(struct db *db, struct arena *a, const char *forge,
 }
 
 static const struct err *
-taken(const struct err *e)
+name_taken(const struct err *e)
 {
 	if (e != NULL && e->sys == DB_DUPLICATE)
 		return err_public(ERR_CONFLICT,
@@ -210,7 +210,7 @@ user_insert(struct db *db, const struct user *u, int64_t *id)
 	if (row.status == NULL)
 		row.status = statuses[0];
 	if ((e = db_exec(db, &sql_user_insert, &row, &done)) != NULL)
-		return taken(e);
+		return name_taken(e);
 	*id = done.insert_id;
 	return NULL;
 }
@@ -225,7 +225,7 @@ user_update(struct db *db, const struct user *u)
 	if (!str_eq(u->status, "active") &&
 	    (e = session_delete_of(db, u->id)) != NULL)
 		return e;
-	return taken(db_exec(db, &sql_user_update, u, NULL));
+	return name_taken(db_exec(db, &sql_user_update, u, NULL));
 }
 
 const struct err *
