@@ -130,6 +130,11 @@ returns('a message of git-lfs', says('error: write /x/.git/lfs/tmp/1: no space l
 $job = says("remote: fatal: write error: No space left on device\nfatal: early EOF");
 is(record_of($job, 'no-room'), undef, 'the disk of the server is not the runner\'s');
 
+for my $text ("fatal: clone of 'https://h/a' into submodule path '/w/x: No space left on device' failed",
+	"Failed to clone 'Read-only file system'. Retry scheduled", 'Encountered Input/output error') {
+	is(record_of(says("$text\nfatal: not so"), 'no-room'), undef, "a name is no reason: $text");
+}
+
 # --- a disk that something else fills, with the spool on it
 $dir = disk('size=8m');
 mkdir "$dir/other" or die "$dir: $!";

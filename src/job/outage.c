@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/str.h"
 
@@ -114,7 +115,18 @@ outage_is_of_disk(int error)
 	return false;
 }
 
-/* git-lfs begins them with small letters. */
+/* Whether the message gives that as its reason: it ends with it.  Elsewhere, it is
+ * a part of a name, which is that of a submodule for example.  git-lfs begins
+ * reasons with small letters. */
+static bool
+is_reason(const char *message, const char *reason)
+{
+	const size_t len = strlen(message), n = strlen(reason);
+
+	return len >= n + 2 && strncmp(message + len - n - 2, ": ", 2) == 0 &&
+	    strcasecmp(message + len - n, reason) == 0;
+}
+
 int
 outage_of_disk(const char *message)
 {
@@ -123,10 +135,10 @@ outage_of_disk(const char *message)
 	if (str_starts(message, "remote: ") ||
 	    strstr(message, "remote error: ") != NULL)
 		return 0; /* the server's own disk */
-	if (strstr(message, "Out of diskspace") != NULL)
+	if (str_ends(message, "write error. Out of diskspace"))
 		return ENOSPC;
 	for (i = 0; i < DISK_ERRORS; i++)
-		if (strcasestr(message, strerror(disk_errors[i])) != NULL)
+		if (is_reason(message, strerror(disk_errors[i])))
 			return disk_errors[i];
 	return 0;
 }
