@@ -82,8 +82,8 @@ kind_of(const MYSQL_FIELD *column)
 }
 
 static const struct err *
-compare(const char *name, const struct field *row, const MYSQL_FIELD *columns,
-    unsigned n)
+columns_compare(const char *name, const struct field *row,
+    const MYSQL_FIELD *columns, unsigned n)
 {
 	const struct field *f;
 	unsigned at = 0, kind;
@@ -122,7 +122,7 @@ check_columns(const char *name, const struct field *row, MYSQL_STMT *st)
 		    NULL :
 		    err_new(ERR_CONFIG, "%s: column 0 is missing: %s", name,
 			row->name);
-	e = compare(name, row, mysql_fetch_fields(meta),
+	e = columns_compare(name, row, mysql_fetch_fields(meta),
 	    mysql_num_fields(meta));
 	mysql_free_result(meta);
 	return e;

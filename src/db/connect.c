@@ -22,7 +22,7 @@
 static unsigned forks;
 
 static void
-forked(void)
+fork_note(void)
 {
 	forks++;
 }
@@ -34,7 +34,7 @@ db_open(const struct settings *settings, unsigned flags, struct db **out)
 	struct db *db;
 
 	*out = NULL;
-	if (!counting && pthread_atfork(NULL, NULL, forked) != 0)
+	if (!counting && pthread_atfork(NULL, NULL, fork_note) != 0)
 		return err_new(ERR_UNAVAILABLE, "pthread_atfork");
 	counting = true;
 	if (settings->database.host == NULL &&
@@ -72,7 +72,7 @@ db_settings(const struct db *db)
 /* In a child the connection still belongs to the parent: nothing that the
  * library sends on closing may reach the server. */
 static void
-disarm(MYSQL *my)
+connection_disarm(MYSQL *my)
 {
 	int sock = (int)mysql_get_socket(my);
 	int null;
@@ -89,7 +89,7 @@ db_drop(struct db *db)
 	if (db->my == NULL)
 		return;
 	if (db->forks != forks)
-		disarm(db->my);
+		connection_disarm(db->my);
 	stmt_forget_all(db);
 	mysql_close(db->my);
 	db->my = NULL;
@@ -134,7 +134,7 @@ set_bool(MYSQL *my, enum mysql_option option, int value)
 }
 
 static int64_t
-patience(const struct db *db)
+wait_seconds(const struct db *db)
 {
 	return db->flags & DB_MIGRATE ? MIGRATE_TIMEOUT :
 					db->settings->database.timeout;
@@ -154,7 +154,7 @@ require_tls(MYSQL *my, const struct settings_database *set)
 }
 
 static MYSQL *
-options(const struct db *db)
+connection_make(const struct db *db)
 {
 	const struct settings_database *set = &db->settings->database;
 	MYSQL *my = mysql_init(NULL);
@@ -162,7 +162,7 @@ options(const struct db *db)
 	if (my == NULL)
 		return NULL;
 	set_number(my, MYSQL_OPT_CONNECT_TIMEOUT, set->timeout);
-	set_number(my, MYSQL_OPT_READ_TIMEOUT, patience(db));
+	set_number(my, MYSQL_OPT_READ_TIMEOUT, wait_seconds(db));
 	set_number(my, MYSQL_OPT_WRITE_TIMEOUT, set->timeout);
 	set_number(my, MYSQL_OPT_LOCAL_INFILE, 0);
 	set_number(my, MYSQL_OPT_PROTOCOL,
@@ -179,7 +179,7 @@ options(const struct db *db)
  * other nodes have committed: a client may send its next request to another host,
  * and a lock that was set there applies here.  A plain server ignores that. */
 static const struct err *
-session(struct db *db)
+session_set(struct db *db)
 {
 	int64_t timeout = db->settings->database.timeout;
 	int64_t lock = timeout > 5 ? 5 : timeout > 1 ? timeout - 1 : 1;
@@ -193,7 +193,7 @@ session(struct db *db)
 	    "NO_ZERO_IN_DATE,ONLY_FULL_GROUP_BY', time_zone = '+00:00',"
 	    " innodb_lock_wait_timeout = %lld, max_statement_time = %lld.5,"
 	    " wsrep_sync_wait = 7",
-	    (long long)lock, (long long)patience(db) - 1);
+	    (long long)lock, (long long)wait_seconds(db) - 1);
 	if ((e = conn_query(db, sql, strlen(sql), &what)) != NULL)
 		return e;
 	(void)snprintf(sql, sizeof(sql), "%s",
@@ -222,7 +222,7 @@ packet_max_read(struct db *db)
 }
 
 static const struct err *
-dial(struct db *db)
+server_dial(struct db *db)
 {
 	const struct settings_database *set = &db->settings->database;
 	const char *user = set->user, *password = set->password;
@@ -234,7 +234,7 @@ dial(struct db *db)
 		user = set->migrate_user;
 		password = set->migrate_password;
 	}
-	if ((db->my = options(db)) == NULL)
+	if ((db->my = connection_make(db)) == NULL)
 		return err_new(ERR_UNAVAILABLE, "connect: out of memory");
 	db->forks = forks;
 	if (mysql_real_connect(db->my, set->host, user, password, set->name,
@@ -253,7 +253,7 @@ dial(struct db *db)
 		    set->host);
 		goto out;
 	}
-	if ((e = session(db)) == NULL)
+	if ((e = session_set(db)) == NULL)
 		e = packet_max_read(db);
 	db->connections++;
 out:
@@ -294,7 +294,7 @@ conn_ready(struct db *db, enum conn_care care, enum db_what *what)
 	if (time_mono_ms() < db->not_before)
 		return err_new(ERR_UNAVAILABLE,
 		    "the server did not respond a moment ago");
-	if ((e = dial(db)) == NULL) {
+	if ((e = server_dial(db)) == NULL) {
 		db->pause = 0;
 		return NULL;
 	}

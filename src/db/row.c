@@ -20,7 +20,7 @@ row_width(const struct field *f)
 
 /* The library's structs have no const; it does not write to arguments. */
 static void *
-loan(const void *p)
+without_const(const void *p)
 {
 	union {
 		const void *in;
@@ -98,7 +98,7 @@ bind_bytes(MYSQL_BIND *b, enum enum_field_types type, const void *data,
     size_t len)
 {
 	b->buffer_type = data == NULL ? MYSQL_TYPE_NULL : type;
-	b->buffer = loan(data);
+	b->buffer = without_const(data);
 	b->buffer_length = (unsigned long)len;
 	*b->length = (unsigned long)len;
 }
@@ -304,7 +304,7 @@ take_number(const struct field *f, const struct cell *c, void *member)
 }
 
 static const struct err *
-take(MYSQL_STMT *st, unsigned column, const struct field *f,
+column_take(MYSQL_STMT *st, unsigned column, const struct field *f,
     const struct cell *c, struct arena *a, void *member)
 {
 	if (c->null) {
@@ -344,7 +344,7 @@ row_take(const struct prepared *p, const struct field *row, struct arena *a,
 	unsigned column = 0;
 
 	for (f = row; f->name != NULL; f++) {
-		if ((e = take(p->st, column, f, &p->columns[column], a,
+		if ((e = column_take(p->st, column, f, &p->columns[column], a,
 			 field_at(item, f))) != NULL)
 			return err_wrap(e, "%s: %s", p->key->name, f->name);
 		column++;

@@ -75,7 +75,7 @@ static const char record[] =
     ") ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;";
 
 static const struct migration *
-known(const char *name)
+migration_known(const char *name)
 {
 	const struct migration *m;
 
@@ -88,7 +88,7 @@ known(const char *name)
 static const char *
 state_of(const struct applied *row)
 {
-	const struct migration *m = known(row->name);
+	const struct migration *m = migration_known(row->name);
 
 	if (m == NULL)
 		return "unknown";
@@ -98,7 +98,7 @@ state_of(const struct applied *row)
 }
 
 static const struct applied *
-find(const struct list *rows, const char *name)
+applied_find(const struct list *rows, const char *name)
 {
 	const struct applied *row = rows->items;
 	size_t i;
@@ -133,7 +133,7 @@ db_migration_states(struct db *db, struct arena *a, struct list *out)
 		states[n].state = state_of(&row[i]);
 	}
 	for (m = db_migrations; m->name != NULL; m++)
-		if (find(&rows, m->name) == NULL) {
+		if (applied_find(&rows, m->name) == NULL) {
 			states[n].name = m->name;
 			states[n++].state = "pending";
 		}
@@ -145,7 +145,7 @@ db_migration_states(struct db *db, struct arena *a, struct list *out)
 const struct err *
 db_migrate(struct db *db, const char *name)
 {
-	const struct migration *m = known(name);
+	const struct migration *m = migration_known(name);
 	struct applied row = { .name = name };
 	const struct err *e;
 
@@ -176,7 +176,7 @@ static const struct {
 };
 
 static const struct err *
-reject(const struct migration_state *m)
+migration_reject(const struct migration_state *m)
 {
 	size_t i;
 
@@ -203,7 +203,7 @@ db_check_schema(struct db *db)
 		goto out;
 	m = list.items;
 	for (i = 0; i < list.n; i++)
-		if ((e = reject(&m[i])) != NULL)
+		if ((e = migration_reject(&m[i])) != NULL)
 			break;
 out:
 	arena_close(a);

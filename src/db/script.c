@@ -20,7 +20,7 @@ is_blank(char c)
 
 /* Skips blank lines and comment lines. */
 static const char *
-skip(const char *s)
+blank_skip(const char *s)
 {
 	for (;;) {
 		while (is_blank(*s))
@@ -55,7 +55,7 @@ db_script(struct db *db, const char *sql)
 	const struct err *e;
 	const char *end;
 
-	for (sql = skip(sql); *sql != '\0'; sql = skip(end)) {
+	for (sql = blank_skip(sql); *sql != '\0'; sql = blank_skip(end)) {
 		end = statement_end(sql);
 		if ((e = conn_ready(db, CONN_LOOK, &what)) == NULL)
 			e = conn_query(db, sql, (size_t)(end - sql), &what);

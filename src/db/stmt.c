@@ -76,7 +76,8 @@ prepare_text(const struct stmt *s, MYSQL_STMT *st, const char *sql, size_t len,
 
 /* A compound statement in another one is a plain block. */
 static const struct err *
-prepare(const struct stmt *s, bool begins, MYSQL_STMT *st, enum db_what *what)
+stmt_prepare(const struct stmt *s, bool begins, MYSQL_STMT *st,
+    enum db_what *what)
 {
 	const bool is_block = str_starts(s->sql, DB_COMPOUND);
 	const struct err *e;
@@ -111,7 +112,7 @@ stmt_get(struct db *db, const struct stmt *s, bool begins,
 		}
 	if ((st = mysql_stmt_init(db->my)) == NULL)
 		return err_new(ERR_UNAVAILABLE, "%s: out of memory", s->name);
-	if ((e = prepare(s, begins, st, what)) != NULL) {
+	if ((e = stmt_prepare(s, begins, st, what)) != NULL) {
 		(void)mysql_stmt_close(st);
 		return e;
 	}
@@ -356,7 +357,7 @@ out:
 }
 
 static void
-doom(struct db *db, enum db_what what, const struct err *e)
+rollback_require(struct db *db, enum db_what what, const struct err *e)
 {
 	db->state = DB_DOOMED;
 	db->why = what;
@@ -366,7 +367,7 @@ doom(struct db *db, enum db_what what, const struct err *e)
 /* Whether to run the call again, after `tries` attempts since `start`.  The
  * caller waits for little more than one timeout. */
 static bool
-again(struct db *db, struct call *c, int tries, int64_t start)
+call_again(struct db *db, struct call *c, int tries, int64_t start)
 {
 	if (c->what == DB_STALE) {
 		stmt_forget(db, c->s);
@@ -391,21 +392,21 @@ again(struct db *db, struct call *c, int tries, int64_t start)
 /* An error in a transaction: unless the body may go on, it is final.  A first
  * statement that failed may have left it without its token. */
 static void
-failed(struct db *db, const struct call *c, const struct err *e)
+call_failed(struct db *db, const struct call *c, const struct err *e)
 {
 	enum db_what what = DB_BUG;
 	const struct err *late;
 
 	if (c->what != DB_BUG && c->what != DB_TWICE) {
-		doom(db, c->what, e);
+		rollback_require(db, c->what, e);
 	} else if (c->begun && (late = txn_restart(db, &what)) != NULL) {
 		conn_judge(db, what);
-		doom(db, what, late);
+		rollback_require(db, what, late);
 	}
 }
 
 static const struct err *
-call(struct db *db, struct call *c)
+call_run(struct db *db, struct call *c)
 {
 	int64_t start = time_mono_ms();
 	const struct err *e;
@@ -418,16 +419,16 @@ call(struct db *db, struct call *c)
 	if (is_unbegun(db) && c->s->row == NULL &&
 	    (e = txn_begin(db)) != NULL) {
 		if (db->state == DB_OPEN)
-			doom(db, DB_BUG, e);
+			rollback_require(db, DB_BUG, e);
 		return e;
 	}
 	do {
 		if ((e = call_once(db, c)) == NULL)
 			return NULL;
 		conn_judge(db, c->what);
-	} while (again(db, c, ++tries, start));
+	} while (call_again(db, c, ++tries, start));
 	if (db->state == DB_OPEN) {
-		failed(db, c, e);
+		call_failed(db, c, e);
 		return e;
 	}
 	if ((c->what == DB_LOST || c->what == DB_CUT) && c->sent &&
@@ -443,7 +444,7 @@ call_row(struct db *db, struct call *c)
 
 	assert(c->args != c->first.one || c->args == NULL);
 	(void)memset(c->first.one, 0, c->s->rowsize);
-	if ((e = call(db, c)) != NULL)
+	if ((e = call_run(db, c)) != NULL)
 		return e;
 	if (!c->first.found)
 		return err_new(ERR_NOTFOUND, "%s: no row", c->s->name);
@@ -481,7 +482,7 @@ db_rows(struct db *db, struct arena *a, const struct stmt *s, const void *args,
 	struct call c = { .s = s, .args = args, .a = a, .first.many = out };
 
 	*out = (struct list){ .items = NULL };
-	return call(db, &c);
+	return call_run(db, &c);
 }
 
 const struct err *
@@ -494,7 +495,7 @@ db_exec(struct db *db, const struct stmt *s, const void *args,
 	if (out != NULL)
 		*out = (struct db_done){ .affected = 0 };
 	assert(s->row == NULL);
-	e = call(db, &c);
+	e = call_run(db, &c);
 	if (e == NULL && out != NULL)
 		*out = c.done;
 	return e;

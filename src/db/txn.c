@@ -100,7 +100,7 @@ txn_restart(struct db *db, enum db_what *what)
 /* Leaves no transaction open: the server itself rolls back when a connection is
  * closed. */
 static void
-rollback(struct db *db)
+txn_rollback(struct db *db)
 {
 	enum db_what what;
 
@@ -110,7 +110,7 @@ rollback(struct db *db)
 }
 
 static const struct err *
-commit(struct db *db, enum outcome *out)
+txn_commit(struct db *db, enum outcome *out)
 {
 	enum db_what what;
 	const struct err *e;
@@ -129,14 +129,14 @@ commit(struct db *db, enum outcome *out)
 
 /* Rolls back, and judges the run by its error. */
 static const struct err *
-end(struct db *db, const struct err *e, enum outcome *out)
+txn_end(struct db *db, const struct err *e, enum outcome *out)
 {
 	*out = e == NULL ? TXN_DONE : TXN_FAILED;
 	if (db->state == DB_DOOMED) {
 		*out = outcome_of(db->why);
 		e = db->doom;
 	}
-	rollback(db);
+	txn_rollback(db);
 	return e;
 }
 
@@ -145,7 +145,7 @@ end(struct db *db, const struct err *e, enum outcome *out)
  * committed.  If there is no such run, the first statement of the body inserts
  * it. */
 static const struct err *
-run(struct db *db, struct txn *t, enum outcome *out)
+txn_run(struct db *db, struct txn *t, enum outcome *out)
 {
 	enum db_what what = DB_BUG;
 	const struct err *e;
@@ -161,7 +161,7 @@ run(struct db *db, struct txn *t, enum outcome *out)
 	if (t->unknown)
 		e = txn_begin(db);
 	if (e != NULL && e->sys == DB_DUPLICATE) {
-		rollback(db);
+		txn_rollback(db);
 		*out = TXN_BEFORE;
 		return e;
 	}
@@ -170,13 +170,13 @@ run(struct db *db, struct txn *t, enum outcome *out)
 		e = t->body(db, t->context);
 	}
 	if (db->state == DB_OPEN && e == NULL)
-		return commit(db, out);
-	return end(db, e, out);
+		return txn_commit(db, out);
+	return txn_end(db, e, out);
 }
 
 /* Runs the body once, on a snapshot. */
 static const struct err *
-look(struct db *db, const struct txn *t, enum outcome *out)
+snapshot_run(struct db *db, const struct txn *t, enum outcome *out)
 {
 	static const char sql[] = DB_COMPOUND
 	    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; "
@@ -192,13 +192,13 @@ look(struct db *db, const struct txn *t, enum outcome *out)
 	}
 	db->state = DB_OPEN;
 	db->is_begun = true;
-	return end(db, t->body(db, t->context), out);
+	return txn_end(db, t->body(db, t->context), out);
 }
 
 /* Looks up a rejected token: a cluster may reject a key that no committed row
  * has. */
 static const struct err *
-confirm(struct db *db, const struct txn *t, bool *out)
+token_confirm(struct db *db, const struct txn *t, bool *out)
 {
 	const struct token args = { .token = t->token };
 	struct arena *a = arena_open(1024);
@@ -213,7 +213,7 @@ confirm(struct db *db, const struct txn *t, bool *out)
 
 /* Whether to run again; pauses first. */
 static bool
-another(struct txn *t, enum outcome last)
+try_again(struct txn *t, enum outcome last)
 {
 	if (last == TXN_UNKNOWN) {
 		t->unknown = true;
@@ -257,15 +257,15 @@ db_transaction(struct db *db, db_body *body, void *context)
 	token_make(t.token);
 	t.patience = patience_end(db);
 	do {
-		e = run(db, &t, &last);
+		e = txn_run(db, &t, &last);
 		if (last == TXN_DONE)
 			return NULL;
 		if (last == TXN_BEFORE && t.unknown) {
-			e = confirm(db, &t, &found);
+			e = token_confirm(db, &t, &found);
 			if (found)
 				return NULL;
 		}
-	} while (another(&t, last));
+	} while (try_again(&t, last));
 	return t.unknown ? db_unknown(e) : e;
 }
 
@@ -280,8 +280,8 @@ db_snapshot(struct db *db, db_body *body, void *context)
 	assert(db->state == DB_PLAIN);
 	t.patience = patience_end(db);
 	do
-		e = look(db, &t, &last);
+		e = snapshot_run(db, &t, &last);
 	while (last != TXN_DONE &&
-	    (last != TXN_LOST || time_mono_ms() < soon) && another(&t, last));
+	    (last != TXN_LOST || time_mono_ms() < soon) && try_again(&t, last));
 	return e;
 }

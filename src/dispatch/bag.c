@@ -58,7 +58,7 @@ struct bag {
 };
 
 static const struct err *
-sign(struct courier *x, struct blob sealed, const struct webhook *w,
+body_sign(struct courier *x, struct blob sealed, const struct webhook *w,
     const char **out)
 {
 	const char *purpose = arena_printf(x->a, NOTIFIER_PURPOSE,
@@ -79,16 +79,16 @@ sign(struct courier *x, struct blob sealed, const struct webhook *w,
 
 /* For a day after a rotation, both secrets sign. */
 static const struct err *
-signatures(struct courier *x, const struct webhook *w, const char **out)
+signatures_make(struct courier *x, const struct webhook *w, const char **out)
 {
 	const struct notice *n = &x->notice;
 	const struct err *e;
 	const char *old;
 
-	e = sign(x, n->secret, w, out);
+	e = body_sign(x, n->secret, w, out);
 	if (e != NULL || n->old_secret.len == 0)
 		return e;
-	if ((e = sign(x, n->old_secret, w, &old)) == NULL)
+	if ((e = body_sign(x, n->old_secret, w, &old)) == NULL)
 		*out = arena_printf(x->a, "%s %s", *out, old);
 	return e;
 }
@@ -105,7 +105,7 @@ webhook_make(struct courier *x, struct http_request *out)
 	if ((e = message_webhook(x->a, &x->notice, &body)) != NULL)
 		return e;
 	w.body = (struct blob){ .data = body, .len = strlen(body) };
-	if ((e = signatures(x, &w, &signature)) != NULL)
+	if ((e = signatures_make(x, &w, &signature)) != NULL)
 		return e;
 	*out = (struct http_request){ .body = body,
 		.len = w.body.len,

@@ -341,7 +341,8 @@ project_look(struct watched *w, struct hung_hosts *hung)
 
 /* Looks at all projects, while the dispatcher runs. */
 static const struct err *
-look(const struct dispatch *d, const struct access *x, pid_t dispatcher)
+projects_look(const struct dispatch *d, const struct access *x,
+    pid_t dispatcher)
 {
 	struct push_source source = { .project_id = 0 };
 	struct arena *a = arena_open(LIST_MEMORY);
@@ -364,14 +365,14 @@ look(const struct dispatch *d, const struct access *x, pid_t dispatcher)
 }
 
 static _Noreturn void
-watcher(const struct dispatch *d, pid_t dispatcher)
+watcher_run(const struct dispatch *d, pid_t dispatcher)
 {
 	const struct err *e;
 	struct access x;
 
 	/* without a Git server, repositories elsewhere can be read */
 	if ((e = child_connect(d, &x)) == NULL || x.db != NULL)
-		e = look(d, &x, dispatcher);
+		e = projects_look(d, &x, dispatcher);
 	if (e != NULL)
 		log_err(e, CATCHUPS);
 	_exit(e != NULL ? 1 : 0);
@@ -434,7 +435,7 @@ catchups_work(struct dispatch *d, void *state, int64_t now)
 		return;
 	arena_clear(d->a);
 	if ((c->watcher = child_fork(-1)) == 0)
-		watcher(d, dispatcher);
+		watcher_run(d, dispatcher);
 	if (c->watcher == -1) {
 		log_err(err_errno("fork"), CATCHUPS);
 		c->watcher = 0;

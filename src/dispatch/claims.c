@@ -22,7 +22,7 @@ struct claims {
 };
 
 static void
-rest(struct claims *c)
+back_off(struct claims *c)
 {
 	c->pause = avoid_pause(c->pause);
 	c->at = time_mono_ms() + c->pause;
@@ -52,7 +52,7 @@ struct claiming {
 
 /* Other deployments go before one that would only wait for its Git server. */
 static bool
-skips(void *context, const struct claim_candidate *one,
+candidate_skip(void *context, const struct claim_candidate *one,
     const struct claim_candidate *chosen, size_t n)
 {
 	const struct claiming *claiming = context;
@@ -130,7 +130,7 @@ found_all(struct claims *c, int64_t due)
 
 /* Whether another claim can follow. */
 static bool
-claim(struct dispatch *d, struct claims *c)
+claims_take(struct dispatch *d, struct claims *c)
 {
 	struct claiming claiming = { d, c };
 	int64_t ids[CLAIM_AVOID], due;
@@ -140,7 +140,7 @@ claim(struct dispatch *d, struct claims *c)
 		.lease = d->settings.runner.lease,
 		.avoid = ids,
 		.navoid = avoid_now(&d->avoid, ids, &due),
-		.skips = skips,
+		.skips = candidate_skip,
 		.context = &claiming };
 	const struct claim *one;
 	const struct err *e;
@@ -157,7 +157,7 @@ claim(struct dispatch *d, struct claims *c)
 	}
 	if (!database_done(&d->database, e, "claim")) {
 		d->database.is_doubtful = true;
-		rest(c);
+		back_off(c);
 		return false;
 	}
 	if (claimed.is_all)
@@ -166,7 +166,7 @@ claim(struct dispatch *d, struct claims *c)
 	loaded = arena_mark(d->a);
 	for (i = 0; i < claimed.list.n; i++) {
 		if (!start_claimed(d, &one[i]))
-			rest(c);
+			back_off(c);
 		arena_rewind(d->a, &loaded);
 	}
 	return !claimed.is_all;
@@ -195,12 +195,12 @@ claims_work(struct dispatch *d, void *state, int64_t now)
 	for (i = 0; i < tasks->n; i++)
 		if (tasks->items[i]->phase == PHASE_PREPARING &&
 		    !start_prepare(d, tasks->items[i]))
-			rest(c);
+			back_off(c);
 	poll_queue(d, c, now);
 	while (is_claiming(d, c) && database_is_ready(&d->database) &&
 	    time_mono_ms() >= c->at && time_mono_ms() - now < TURN_MS) {
 		arena_clear(d->a);
-		if (!claim(d, c))
+		if (!claims_take(d, c))
 			break;
 	}
 	tasks_reap(tasks);
@@ -238,7 +238,7 @@ claims_events(void *state, unsigned events)
 }
 
 static void
-rejected(struct dispatch *d, struct claims *c, struct task *t,
+start_was_rejected(struct dispatch *d, struct claims *c, struct task *t,
     const struct wire *w)
 {
 	const char *why;
@@ -249,7 +249,7 @@ rejected(struct dispatch *d, struct claims *c, struct task *t,
 		return;
 	if (fate == START_BUSY ? !avoid_add(&d->avoid, t->run.id) :
 				 !avoid_give_back(&d->avoid, t->run.id))
-		rest(c);
+		back_off(c);
 	waiting_note(d, t->run.id, why);
 }
 
@@ -264,7 +264,7 @@ claims_message(struct dispatch *d, void *state, const struct wire *w)
 		c->pause = 0;
 	} else if (w->type == WIRE_REFUSED && t != NULL) {
 		if (t->phase == PHASE_STARTING)
-			rejected(d, c, t, w);
+			start_was_rejected(d, c, t, w);
 	} else if (w->type == WIRE_EXITED) {
 		/* a deployment that was rejected may need this account */
 		avoid_none(&d->avoid);

@@ -125,7 +125,7 @@ note_set(const struct dispatch *d, struct clone *c, enum found why)
 
 /* What the server's API said, in place of what it did not. */
 static const char *
-unsure(struct clone *c)
+unsure_text(struct clone *c)
 {
 	struct buf *b = &c->unsure;
 
@@ -149,17 +149,17 @@ unsure(struct clone *c)
 /* The server did not confirm the repository.  An existing clone was confirmed
  * before, so a commit in it can run. */
 static void
-reject(struct clone *c, enum found why)
+clone_reject(struct clone *c, enum found why)
 {
 	if (why != FOUND_UNSURE) {
 		c->rejection = notes[why];
 		return;
 	}
 	if (!c->has_commit) {
-		c->rejection = unsure(c);
+		c->rejection = unsure_text(c);
 		return;
 	}
-	c->offline = unsure(c);
+	c->offline = unsure_text(c);
 	c->note = NULL;
 }
 
@@ -172,7 +172,7 @@ answer_miss(const struct dispatch *d, struct clone *c)
 	buf_clear(&c->cause);
 	buf_puts(&c->cause, "The Git server did not respond in time");
 	if (c->is_bound)
-		reject(c, FOUND_UNSURE);
+		clone_reject(c, FOUND_UNSURE);
 	else
 		c->silent = c->note;
 }
@@ -335,7 +335,7 @@ answer_take(const struct dispatch *d, struct clone *c, const char *name)
 	if (how == FOUND_LATE)
 		answer_miss(d, c);
 	if ((status & FOUND_STOP) != 0 && how < FOUND__MAX)
-		reject(c, how);
+		clone_reject(c, how);
 	buf_wipe(&fresh);
 }
 

@@ -115,7 +115,7 @@ is_denied(const struct err *e)
 
 /* Requests from now on end after that time, or when the finder's is over. */
 static void
-limit(const struct finder *f, int64_t ms)
+time_limit(const struct finder *f, int64_t ms)
 {
 	int64_t until = time_mono_ms() + ms;
 
@@ -127,7 +127,7 @@ typedef const struct err *request(struct finder *);
 /* Makes a request, and repeats one that fails soon because the server is away
  * for a moment. */
 static const struct err *
-persist(struct finder *f, request *ask)
+request_persist(struct finder *f, request *ask)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
 	const int64_t start = time_mono_ms();
@@ -136,7 +136,7 @@ persist(struct finder *f, request *ask)
 
 	for (;;) {
 		began = time_mono_ms();
-		limit(f, TOKEN_MS);
+		time_limit(f, TOKEN_MS);
 		e = ask(f);
 		now = time_mono_ms();
 		/* a deployment that has waited comes again */
@@ -168,7 +168,7 @@ repo_ask_with(struct forge *forge, struct arena *a,
 	f->token = *token;
 	if (token->text == NULL)
 		repo.id = NULL;
-	limit(f, REPO_MS);
+	time_limit(f, REPO_MS);
 	e = forge_repo_find(forge, a, token->text, &repo);
 	/* Another repository at its path tells a removal from lost access. */
 	if (e != NULL && e->code == ERR_NOTFOUND && repo.id != NULL) {
@@ -176,7 +176,7 @@ repo_ask_with(struct forge *forge, struct arena *a,
 		if (forge_repo_find(forge, a, token->text, &repo) == NULL)
 			e = NULL;
 	}
-	limit(f, TOKEN_MS);
+	time_limit(f, TOKEN_MS);
 	f->is_rejected = e != NULL && e->code == ERR_UNAUTHENTICATED;
 	if (e == NULL)
 		f->found = repo;
@@ -266,7 +266,7 @@ judge_repo(struct finder *f)
 /* Without the server's word that the stored number still belongs to the path,
  * the path may lead to another repository. */
 static enum found
-judge(struct finder *f, const struct err *e)
+error_judge(struct finder *f, const struct err *e)
 {
 	const bool bound = is_bound(f);
 	enum found how;
@@ -319,7 +319,7 @@ setter_judge(struct finder *f)
 
 	if (!needs_setter(f))
 		return FOUND_OK;
-	if ((e = persist(f, setter_ask)) == NULL)
+	if ((e = request_persist(f, setter_ask)) == NULL)
 		return FOUND_OK;
 	log_info("deployment %lld: its repository: %s", (long long)c->id,
 	    err_words(e));
@@ -343,19 +343,19 @@ lend_ask(struct finder *f)
 	f->is_retried = true;
 	buf_clear(&f->lent);
 	buf_clear(&f->refused);
-	limit(f, ALL_MS);
+	time_limit(f, ALL_MS);
 	return setter_lend(&f->access, f->d->a, &list, &f->lent, &f->refused);
 }
 
 /* Finds which submodules the token reads. */
 static enum found
-lend(struct finder *f, enum found how)
+submodules_lend(struct finder *f, enum found how)
 {
 	const struct err *e;
 
 	if (how != FOUND_OK || f->stop || f->token.text == NULL ||
 	    clone_submodules(f->d, f->claim) != SUBMODULES_LENT ||
-	    (e = persist(f, lend_ask)) == NULL)
+	    (e = request_persist(f, lend_ask)) == NULL)
 		return how;
 	log_info("deployment %lld: the repositories of its submodules: %s",
 	    (long long)f->claim->id, err_words(e));
@@ -366,7 +366,7 @@ lend(struct finder *f, enum found how)
 
 /* Finds the token and the address. */
 static enum found
-find(struct finder *f)
+token_find(struct finder *f)
 {
 	struct access *x = &f->access;
 	const bool known = remote_is_known(f->d->forge, f->d->a,
@@ -385,17 +385,17 @@ find(struct finder *f)
 		log_err(e, "whether the repository was renamed");
 		return FOUND_LATE;
 	}
-	e = persist(f, token_ask);
+	e = request_persist(f, token_ask);
 	if (e == NULL && known && (how = setter_judge(f)) != FOUND_OK)
 		return how;
 	if (e == NULL && known)
-		e = persist(f, repo_ask);
-	return judge(f, e);
+		e = request_persist(f, repo_ask);
+	return error_judge(f, e);
 }
 
 /* Stores the number, if the path can be part of an address. */
 static void
-store(const struct finder *f)
+number_store(const struct finder *f)
 {
 	const struct claim *c = f->claim;
 	const bool is_setter = f->token.as == ACCESS_USER && c->set_by.set &&
@@ -421,7 +421,7 @@ store(const struct finder *f)
 }
 
 static const struct err *
-answer(struct finder *f)
+answer_write(struct finder *f)
 {
 	const char *repository = f->claim->repository;
 	const struct err *e;
@@ -458,9 +458,9 @@ clone_find(const struct dispatch *d, const struct claim *claim)
 	buf_init(&f.lent, CLONE_CREDENTIAL_MAX);
 	buf_init(&f.refused, CLONE_CREDENTIAL_MAX);
 	if ((e = child_connect(d, &f.access)) == NULL) {
-		how = lend(&f, find(&f));
-		store(&f);
-		e = answer(&f);
+		how = submodules_lend(&f, token_find(&f));
+		number_store(&f);
+		e = answer_write(&f);
 	}
 	if (e != NULL)
 		log_err(e, "the token of the user who deploys");

@@ -46,7 +46,7 @@ outage_log(struct database *b, const struct err *e, const char *what,
 }
 
 static void
-succeeded(struct database *b, const char *what, int64_t now)
+database_succeeded(struct database *b, const char *what, int64_t now)
 {
 	log_fault_over(what);
 	if (b->since == 0)
@@ -63,7 +63,7 @@ database_done(struct database *b, const struct err *e, const char *what)
 	const int64_t now = time_mono_ms();
 
 	if (e == NULL) {
-		succeeded(b, what, now);
+		database_succeeded(b, what, now);
 		return true;
 	}
 	if (e->code != ERR_UNAVAILABLE && e->code != ERR_CONFIG) {

@@ -103,7 +103,7 @@ repository_fill(const struct dispatch *d, const struct claim *c,
 
 /* Each variable was sealed for its own name. */
 static const struct err *
-secrets(const struct settings *s, struct arena *a, const struct claim *c,
+secrets_open(const struct settings *s, struct arena *a, const struct claim *c,
     struct map *out)
 {
 	struct private_keyring *keys = NULL;
@@ -211,7 +211,7 @@ description_write(const struct dispatch *d, const struct claim *c,
 	const struct err *e;
 
 	if ((e = json_map(d->a, c->env_vars.s, &job.env)) != NULL ||
-	    (e = secrets(&d->settings, d->a, c, &job.secret)) != NULL ||
+	    (e = secrets_open(&d->settings, d->a, c, &job.secret)) != NULL ||
 	    (clone_is_needed(c) && (e = repository_fill(d, c, &job)) != NULL))
 		return e;
 	job_description_write(out, &job);

@@ -134,7 +134,7 @@ forge_reopen(struct dispatch *d)
 }
 
 static void
-reload(struct loop *l)
+settings_reload(struct loop *l)
 {
 	const struct err *e = settings_read(l);
 
@@ -150,7 +150,7 @@ reload(struct loop *l)
 }
 
 static void
-options(struct loop *l, int argc, char **argv)
+options_read(struct loop *l, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "once", no_argument, NULL, '1' },
@@ -187,14 +187,14 @@ runner_name(const struct settings_runner *s)
 }
 
 static void
-fail(const struct err *e)
+exit_on_error(const struct err *e)
 {
 	if (e != NULL)
 		errx(err_kinds[e->code].exit, "%s", e->msg);
 }
 
 static void
-init(struct loop *l, int argc, char **argv)
+dispatch_init(struct loop *l, int argc, char **argv)
 {
 	struct dispatch *d = &l->d;
 	const struct err *e;
@@ -202,15 +202,15 @@ init(struct loop *l, int argc, char **argv)
 	size_t i;
 
 	log_init("slipway-dispatch", 0);
-	options(l, argc, argv);
+	options_read(l, argc, argv);
 	if (fstat(CONTEXT_WIRE, &st) == -1 || !S_ISSOCK(st.st_mode))
 		errx(EX_USAGE,
 		    "descriptor 3 is not a socket: only slipway-runner starts "
 		    "this program");
 	(void)umask(077);
-	fail(proc_close_up());
-	fail(settings_read(l));
-	fail(crypto_init());
+	exit_on_error(proc_close_up());
+	exit_on_error(settings_read(l));
+	exit_on_error(crypto_init());
 	log_start(d);
 	d->name = runner_name(&d->settings.runner);
 	d->a = arena_open(TURN_ARENA);
@@ -221,8 +221,8 @@ init(struct loop *l, int argc, char **argv)
 	d->hosts = &l->hosts;
 	database_init(&d->database);
 	forge_reopen(d);
-	fail(db_open(&d->settings, 0, &d->db));
-	fail(spool_open(&d->spool, d->settings.runner.spool));
+	exit_on_error(db_open(&d->settings, 0, &d->db));
+	exit_on_error(spool_open(&d->spool, d->settings.runner.spool));
 	for (i = 0; i < NPARTS; i++)
 		if (parts[i]->size > 0)
 			l->state[i] = mem_alloc(1, parts[i]->size);
@@ -276,7 +276,7 @@ is_stopping(void)
 
 /* Gives memory that the last tasks needed back to the host, once. */
 static void
-trim(struct loop *l)
+memory_trim(struct loop *l)
 {
 	const int64_t now = time_mono_ms();
 
@@ -290,13 +290,13 @@ trim(struct loop *l)
 
 /* One turn: everything that is due. */
 static void
-work(struct loop *l)
+parts_work(struct loop *l)
 {
 	struct dispatch *d = &l->d;
 	size_t i;
 
 	children_reap(l);
-	fail(database_check(&d->database, d->db, d->once));
+	exit_on_error(database_check(&d->database, d->db, d->once));
 	for (i = 0; i < NPARTS && !is_stopping(); i++) {
 		events_deliver(l);
 		arena_clear(d->a);
@@ -307,7 +307,7 @@ work(struct loop *l)
 	events_deliver(l);
 	if (db_has_written(d->db))
 		wake_send(d->settings.api.live_wake_socket);
-	trim(l);
+	memory_trim(l);
 }
 
 /* A part that needs the database has nothing to do while it is away. */
@@ -333,7 +333,7 @@ next_due(const struct loop *l, int64_t now)
 }
 
 static void
-heard(struct loop *l, const struct wire *w)
+message_deliver(struct loop *l, const struct wire *w)
 {
 	size_t i;
 
@@ -368,7 +368,7 @@ monitor_hear(struct loop *l)
 			got_stop = 1;
 			return;
 		}
-		heard(l, &w);
+		message_deliver(l, &w);
 	}
 }
 
@@ -420,7 +420,7 @@ is_drained(const struct loop *l)
 /* Jobs continue.  While a claim is in doubt the spool keeps the mark of this
  * dispatcher, so that the next one settles it. */
 static void
-leave(struct loop *l)
+dispatch_shutdown(struct loop *l)
 {
 	struct dispatch *d = &l->d;
 	size_t i;
@@ -446,17 +446,17 @@ main(int argc, char **argv)
 	sigset_t waiting;
 
 	signals_set(&waiting);
-	init(&l, argc, argv);
+	dispatch_init(&l, argc, argv);
 	log_info("runner %s%s", l.d.name, l.d.once ? ", once" : "");
 	while (got_stop == 0 && !is_drained(&l)) {
 		if (got_reload != 0) {
 			got_reload = 0;
-			reload(&l);
+			settings_reload(&l);
 		}
-		work(&l);
+		parts_work(&l);
 		if (!is_drained(&l))
 			wait_for_work(&l, &waiting);
 	}
-	leave(&l);
+	dispatch_shutdown(&l);
 	return 0;
 }

@@ -72,8 +72,8 @@ tip_find(struct factfinder *x, struct forge *forge, const char *token,
 }
 
 static const struct err *
-ask(struct forge *forge, struct arena *a, const struct access_token *token,
-    void *context)
+facts_ask(struct forge *forge, struct arena *a,
+    const struct access_token *token, void *context)
 {
 	struct factfinder *x = context;
 	struct forge_repo repo = x->stored;
@@ -115,7 +115,7 @@ fact_read(struct factfinder *x)
 	    (e = setter_check(&x->access, x->a, f->project_id,
 		 f->repository)) != NULL)
 		return e;
-	return access_call(&x->access, x->a, f->read_by.n, ask, x);
+	return access_call(&x->access, x->a, f->read_by.n, facts_ask, x);
 }
 
 static enum sent

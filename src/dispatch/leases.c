@@ -68,7 +68,7 @@ is_open(const struct dispatch *d, struct leases *l, int64_t now)
 }
 
 static void
-expire(struct dispatch *d, struct leases *l, int64_t now)
+leases_expire(struct dispatch *d, struct leases *l, int64_t now)
 {
 	int64_t n;
 
@@ -83,7 +83,7 @@ expire(struct dispatch *d, struct leases *l, int64_t now)
 /* Tries begin before the first lease expires, so that it is known then whether
  * it could have been renewed. */
 static void
-check(struct dispatch *d, struct leases *l, int64_t now)
+leases_check(struct dispatch *d, struct leases *l, int64_t now)
 {
 	const int64_t third = lease_ms(d) / 3;
 	const int64_t early = third < OPEN_MS ? third : OPEN_MS;
@@ -109,7 +109,7 @@ check(struct dispatch *d, struct leases *l, int64_t now)
 	if (left >= 0)
 		(void)is_open(d, l, now);
 	else
-		expire(d, l, now);
+		leases_expire(d, l, now);
 }
 
 static int64_t
@@ -134,7 +134,7 @@ leases_work(struct dispatch *d, void *state, int64_t now)
 		l->open_since = 0;
 	}
 	if (now >= leases_next(d, state, now))
-		check(d, l, now);
+		leases_check(d, l, now);
 }
 
 const struct part leases_part = {

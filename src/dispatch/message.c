@@ -89,7 +89,7 @@ is_warned(const struct notice *n)
 }
 
 static const char *
-title(struct arena *a, const struct notice *n)
+title_make(struct arena *a, const struct notice *n)
 {
 	const enum notice_event event = notice_event_find(n->event);
 	const char *verb = verbs[event];
@@ -111,7 +111,7 @@ title(struct arena *a, const struct notice *n)
 
 /* Adds a line unless the text is NULL or empty. */
 static void
-line(struct buf *b, struct arena *a, const char *label, const char *text)
+line_add(struct buf *b, struct arena *a, const char *label, const char *text)
 {
 	if (text != NULL && *text != '\0')
 		buf_printf(b, "%s%s\n", label,
@@ -120,7 +120,7 @@ line(struct buf *b, struct arena *a, const char *label, const char *text)
 
 /* The first line of a commit's message. */
 static const char *
-subject(struct arena *a, const char *message)
+message_subject(struct arena *a, const char *message)
 {
 	return message == NULL ?
 	    NULL :
@@ -151,28 +151,28 @@ keys_text(struct arena *a, const char *json)
 
 /* The lines below the title. */
 static const char *
-details(struct arena *a, const struct notice *n)
+details_make(struct arena *a, const struct notice *n)
 {
 	const char *out;
 	struct buf b;
 
 	buf_init(&b, BODY_MAX);
 	if (notice_event_find(n->event) == NOTICE_FAILED || is_warned(n))
-		line(&b, a, "", n->detail);
-	line(&b, a, "Reason: ", n->text);
-	line(&b, a, "Pipeline: ", n->pipeline);
-	line(&b, a, "Branch: ", n->branch);
-	line(&b, a, "Tag: ", n->tag);
+		line_add(&b, a, "", n->detail);
+	line_add(&b, a, "Reason: ", n->text);
+	line_add(&b, a, "Pipeline: ", n->pipeline);
+	line_add(&b, a, "Branch: ", n->branch);
+	line_add(&b, a, "Tag: ", n->tag);
 	if (n->commit_hash != NULL)
-		line(&b, a, "Commit: ",
+		line_add(&b, a, "Commit: ",
 		    arena_printf(a, "%.*s %s", HASH_SHOWN, n->commit_hash,
 			n->commit_message == NULL ?
 			    "" :
-			    subject(a, n->commit_message)));
+			    message_subject(a, n->commit_message)));
 	if (notice_event_find(n->event) == NOTICE_WAITING)
-		line(&b, a, "Sets: ", keys_text(a, n->env_vars_sent.s));
-	line(&b, a, "By: ", n->user);
-	line(&b, a, "", n->url);
+		line_add(&b, a, "Sets: ", keys_text(a, n->env_vars_sent.s));
+	line_add(&b, a, "By: ", n->user);
+	line_add(&b, a, "", n->url);
 	out = b.len == 0 ? "" : arena_strdup(a, b.data);
 	buf_release(&b);
 	return out;
@@ -227,9 +227,9 @@ message_chat(struct arena *a, const struct notice *n, const char **out)
 	*out = NULL;
 	buf_init(&text, BODY_MAX);
 	buf_init(&b, BODY_MAX);
-	put_plain(&text, title(a, n));
+	put_plain(&text, title_make(a, n));
 	buf_putc(&text, '\n');
-	put_plain(&text, details(a, n));
+	put_plain(&text, details_make(a, n));
 	if ((e = buf_check(&text)) == NULL) {
 		buf_puts(&b, "{\"text\":");
 		json_string(&b, text.data);
@@ -289,8 +289,8 @@ const char *
 message_mail(struct arena *a, const struct notice *n, const char *from,
     const char *to)
 {
-	const char *head = text_clean(a, str_clip(a, title(a, n), TITLE_MAX),
-	    TITLE_MAX);
+	const char *head = text_clean(a,
+	    str_clip(a, title_make(a, n), TITLE_MAX), TITLE_MAX);
 	const time_t at = (time_t)(n->created_at.ms / 1000);
 	char date[STR_TIME_SIZE];
 	const char *out;
@@ -309,7 +309,7 @@ message_mail(struct arena *a, const struct notice *n, const char *from,
 	    "Content-Type: text/plain; charset=utf-8\r\n"
 	    "Content-Transfer-Encoding: base64\r\n\r\n",
 	    date, n->message_id, strchr(from, '@'));
-	put_body(&b, a, arena_printf(a, "%s\n\n%s", head, details(a, n)));
+	put_body(&b, a, arena_printf(a, "%s\n\n%s", head, details_make(a, n)));
 	out = arena_strdup(a, b.data);
 	buf_release(&b);
 	return out;

@@ -15,7 +15,7 @@ struct presence {
 };
 
 static struct runner
-self(struct dispatch *d, const struct presence *p)
+runner_describe(struct dispatch *d, const struct presence *p)
 {
 	return (struct runner){ .name = d->name,
 		.labels.s = labels_json(d->a, d->settings.runner.labels),
@@ -58,7 +58,7 @@ presence_work(struct dispatch *d, void *state, int64_t now)
 	if (now < presence_next(d, state, now) ||
 	    (p->started_at.ms == 0 && !presence_begin(d, p)))
 		return;
-	runner = self(d, p);
+	runner = runner_describe(d, p);
 	if (!database_done(&d->database, runner_report(d->db, &runner), REPORT))
 		return;
 	p->at = now + (int64_t)RUNNER_REPORT * 1000;
@@ -93,7 +93,7 @@ presence_close(struct dispatch *d, void *state)
 	if (d->once || p->started_at.ms == 0 ||
 	    !database_is_usable(&d->database))
 		return;
-	runner = self(d, p);
+	runner = runner_describe(d, p);
 	(void)database_done(&d->database, runner_withdraw(d->db, &runner),
 	    "report that the runner stops");
 }

@@ -123,7 +123,7 @@ check_all(const struct dispatch *d, const struct access *x)
 }
 
 static _Noreturn void
-checker(const struct dispatch *d)
+checker_run(const struct dispatch *d)
 {
 	const struct err *e;
 	struct access x;
@@ -169,7 +169,7 @@ rechecks_work(struct dispatch *d, void *state, int64_t now)
 		return;
 	arena_clear(d->a);
 	if ((r->checker = child_fork(-1)) == 0)
-		checker(d);
+		checker_run(d);
 	if (r->checker == -1) {
 		log_err(err_errno("fork"), "accounts");
 		r->checker = 0;

@@ -28,7 +28,7 @@ struct recovery {
 };
 
 static void
-adopt(struct dispatch *d, const char *name)
+run_take_over(struct dispatch *d, const char *name)
 {
 	struct run run;
 	struct task *t;
@@ -55,12 +55,12 @@ scan_one(void *context, const char *name)
 
 	if (run_name_parse(name, &id, &epoch) &&
 	    task_find(d->tasks, id, epoch) == NULL)
-		adopt(d, name);
+		run_take_over(d, name);
 	return true;
 }
 
 static void
-scan(struct dispatch *d, struct recovery *r, int64_t now)
+spool_scan(struct dispatch *d, struct recovery *r, int64_t now)
 {
 	r->scan_at = now + SCAN_MS;
 	spool_names(&d->spool, "", scan_one, d);
@@ -130,7 +130,7 @@ settle_owner(struct dispatch *d, const struct dead_owner *owner)
 
 /* Logs when another runner uses this name. */
 static void
-namesakes(struct dispatch *d, struct recovery *r, int64_t now)
+runner_name_twice(struct dispatch *d, struct recovery *r, int64_t now)
 {
 	const char *me = arena_printf(d->a, "runner %s", d->name);
 	const struct held *h;
@@ -158,7 +158,7 @@ namesakes(struct dispatch *d, struct recovery *r, int64_t now)
 }
 
 static void
-settle(struct dispatch *d, struct recovery *r, int64_t now)
+claims_settle(struct dispatch *d, struct recovery *r, int64_t now)
 {
 	const struct dead_owner *owner;
 	struct list dead;
@@ -170,7 +170,7 @@ settle(struct dispatch *d, struct recovery *r, int64_t now)
 	for (i = 0; i < dead.n; i++)
 		if (!settle_owner(d, &owner[i]))
 			return;
-	namesakes(d, r, now);
+	runner_name_twice(d, r, now);
 	spool_forget(&d->spool, &dead);
 	r->is_settled = true;
 	r->names_at = now + d->settings.runner.lease * 1000;
@@ -182,13 +182,13 @@ recovery_work(struct dispatch *d, void *state, int64_t now)
 	struct recovery *r = state;
 
 	if (now >= r->scan_at)
-		scan(d, r, now);
+		spool_scan(d, r, now);
 	if (!database_is_usable(&d->database))
 		return;
 	if (!r->is_settled && now >= r->settle_at)
-		settle(d, r, now);
+		claims_settle(d, r, now);
 	if (r->is_settled && now >= r->names_at)
-		namesakes(d, r, now);
+		runner_name_twice(d, r, now);
 }
 
 static int64_t

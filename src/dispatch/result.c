@@ -153,7 +153,7 @@ outcome_add(struct arena *a, const struct job_event *event, struct outcome *out)
 
 /* The bytes from `from` on, and before `to`, that the file has. */
 static const struct err *
-load(const struct task *t, struct arena *a, int64_t from, int64_t to,
+result_load(const struct task *t, struct arena *a, int64_t from, int64_t to,
     char **out, size_t *len)
 {
 	struct stat st;
@@ -303,8 +303,8 @@ result_follow(struct dispatch *d, struct task *t)
 	size_t len, at = 0;
 	bool found;
 
-	if ((e = load(t, d->a, p->result_at, p->result_end, &data, &len)) !=
-	    NULL)
+	if ((e = result_load(t, d->a, p->result_at, p->result_end, &data,
+		 &len)) != NULL)
 		goto broken;
 	for (;;) {
 		e = event_next(d->a, data, len, &at, &event, &found);
@@ -350,7 +350,7 @@ result_read(const struct task *t, struct arena *a, struct outcome *out)
 	bool found = true;
 
 	(void)memset(out, 0, sizeof(*out));
-	if ((e = load(t, a, 0, INT64_MAX, &data, &len)) != NULL)
+	if ((e = result_load(t, a, 0, INT64_MAX, &data, &len)) != NULL)
 		return e;
 	while (!out->ended) {
 		e = event_next(a, data, len, &at, &event, &found);

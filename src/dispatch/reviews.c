@@ -32,7 +32,7 @@ reviews_next(const struct dispatch *d, const void *state, int64_t now)
 }
 
 static void
-compare(struct dispatch *d, const struct held *h)
+held_compare(struct dispatch *d, const struct held *h)
 {
 	struct task *t = task_find(d->tasks, h->id, h->epoch);
 
@@ -47,7 +47,7 @@ compare(struct dispatch *d, const struct held *h)
 
 /* A lost claim has to return to the queue before its lease expires. */
 static int64_t
-interval(const struct settings_runner *s)
+review_interval(const struct settings_runner *s)
 {
 	const int64_t third = s->lease * 1000 / 3;
 	const int64_t poll = backoff_jitter(s->poll * 1000);
@@ -56,7 +56,7 @@ interval(const struct settings_runner *s)
 }
 
 static void
-review(struct dispatch *d, struct reviews *r, int64_t now)
+claims_review(struct dispatch *d, struct reviews *r, int64_t now)
 {
 	const struct held *h;
 	struct list list;
@@ -69,10 +69,10 @@ review(struct dispatch *d, struct reviews *r, int64_t now)
 		queue_held(d->db, d->a, d->spool.owner, &list), "review"))
 		return;
 	d->database.is_doubtful = false;
-	r->at = now + interval(&d->settings.runner);
+	r->at = now + review_interval(&d->settings.runner);
 	h = list.items;
 	for (i = 0; i < list.n; i++)
-		compare(d, &h[i]);
+		held_compare(d, &h[i]);
 	if (!d->database.is_doubtful)
 		r->doubt_at = 0;
 }
@@ -81,7 +81,7 @@ static void
 reviews_work(struct dispatch *d, void *state, int64_t now)
 {
 	if (now >= reviews_next(d, state, now))
-		review(d, state, now);
+		claims_review(d, state, now);
 }
 
 static void
@@ -107,7 +107,7 @@ reviews_close(struct dispatch *d, void *state)
 	struct reviews *r = state;
 
 	if (d->database.is_doubtful && database_is_ready(&d->database))
-		review(d, r, time_mono_ms());
+		claims_review(d, r, time_mono_ms());
 }
 
 const struct part reviews_part = {

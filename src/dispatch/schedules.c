@@ -38,7 +38,7 @@ check_one(struct dispatch *d, const struct schedule *s)
 
 /* Checks the times of some schedules, others in the next round. */
 static void
-check(struct dispatch *d, struct schedules *s)
+schedules_check(struct dispatch *d, struct schedules *s)
 {
 	const struct schedule *one;
 	struct list list;
@@ -55,14 +55,14 @@ check(struct dispatch *d, struct schedules *s)
 
 /* Ends a round: looks again when the next one is due. */
 static void
-rest(struct dispatch *d, struct schedules *s, int64_t now)
+round_end(struct dispatch *d, struct schedules *s, int64_t now)
 {
 	const struct err *e;
 	struct maybe left;
 
 	s->after = 0;
 	s->at = now + LOOK_MS;
-	check(d, s);
+	schedules_check(d, s);
 	e = schedule_wait(d->db, d->a, &left);
 	if (database_done(&d->database, e, SCHEDULES) && left.set &&
 	    left.n > 0 && left.n < LOOK_MS)
@@ -70,7 +70,7 @@ rest(struct dispatch *d, struct schedules *s, int64_t now)
 }
 
 static void
-fire(struct dispatch *d, const struct schedule *due)
+schedule_fire(struct dispatch *d, const struct schedule *due)
 {
 	struct deploy deploy = { .db = d->db, .settings = &d->settings };
 	const struct err *e;
@@ -104,7 +104,7 @@ schedules_work(struct dispatch *d, void *state, int64_t now)
 		arena_clear(d->a);
 		e = schedule_due(d->db, d->a, s->after, &due);
 		if (e != NULL && e->code == ERR_NOTFOUND) {
-			rest(d, s, now);
+			round_end(d, s, now);
 			return;
 		}
 		if (!database_done(&d->database, e, SCHEDULES)) {
@@ -112,7 +112,7 @@ schedules_work(struct dispatch *d, void *state, int64_t now)
 			return;
 		}
 		s->after = due.id;
-		fire(d, &due);
+		schedule_fire(d, &due);
 	}
 }
 

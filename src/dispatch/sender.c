@@ -71,7 +71,7 @@ place_at(const struct sender_kind *kind, const struct sender *s)
 }
 
 static void
-ended(struct sender *s, int status)
+child_ended(struct sender *s, int status)
 {
 	const bool sent = WIFEXITED(status) && WEXITSTATUS(status) == SENT;
 
@@ -89,7 +89,7 @@ child_start(const struct sender_kind *kind, struct sender *s,
 		_exit((int)kind->send(d));
 	if (pid == -1) {
 		log_err(err_errno("fork"), kind->what);
-		ended(s, -1);
+		child_ended(s, -1);
 		return;
 	}
 	s->child[place] = pid;
@@ -148,7 +148,7 @@ sender_child(struct sender *s, pid_t pid, int status)
 	if (place == -1)
 		return;
 	s->child[place] = 0;
-	ended(s, status);
+	child_ended(s, status);
 }
 
 bool

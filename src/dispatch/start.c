@@ -44,21 +44,21 @@ static const char *const obstacles[] = {
 
 /* Frees what was prepared for the job. */
 static void
-forget(struct task *t)
+task_forget(struct task *t)
 {
 	buf_wipe(&t->description);
 	clone_release(&t->clone);
 }
 
 static void
-discard(struct task *t)
+task_discard(struct task *t)
 {
-	forget(t);
+	task_forget(t);
 	task_move(t, PHASE_CLOSED);
 }
 
 static void
-end(struct dispatch *d, const struct task *t, enum reason reason,
+deployment_end(struct dispatch *d, const struct task *t, enum reason reason,
     const char *detail)
 {
 	const struct queue_end how = { .id = t->run.id,
@@ -135,7 +135,7 @@ first_look(const struct tasks *tasks)
 }
 
 static bool
-start(struct dispatch *d, struct task *t)
+job_start(struct dispatch *d, struct task *t)
 {
 	const struct err *e = ask_monitor(d, t);
 	const char *why;
@@ -146,13 +146,13 @@ start(struct dispatch *d, struct task *t)
 		    e->sys == 0 ? "" : ": ",
 		    e->sys == 0 ? "" : strerror(e->sys));
 		log_fault(e, START);
-		discard(t);
+		task_discard(t);
 		sick_report(&d->sick, why);
 		(void)give_back(d, t, REASON_RUNNER, why, UNSTARTED_ANYWHERE);
 		return false;
 	}
 	log_fault_over(START);
-	forget(t);
+	task_forget(t);
 	project_mark(&d->spool, t->run.project);
 	t->progress.first_at = first_look(d->tasks);
 	task_move(t, PHASE_STARTING);
@@ -163,7 +163,7 @@ start(struct dispatch *d, struct task *t)
 
 /* Whether the task still has its lease. */
 static bool
-renew(struct dispatch *d, struct task *t)
+lease_renew(struct dispatch *d, struct task *t)
 {
 	const int64_t now = time_mono_ms();
 	const struct err *e;
@@ -174,7 +174,7 @@ renew(struct dispatch *d, struct task *t)
 	e = control_renew(d, t);
 	if (e != NULL && e->code == ERR_PRECONDITION) {
 		log_err(e, t->run.name);
-		discard(t);
+		task_discard(t);
 		return false;
 	}
 	(void)database_done(&d->database, e, t->run.name);
@@ -184,26 +184,26 @@ renew(struct dispatch *d, struct task *t)
 bool
 start_prepare(struct dispatch *d, struct task *t)
 {
-	if (!renew(d, t) || !database_is_ready(&d->database))
+	if (!lease_renew(d, t) || !database_is_ready(&d->database))
 		return true;
 	if (t->is_canceled) {
-		discard(t);
+		task_discard(t);
 		end_canceled(d, t->run.id, t->run.epoch);
 		return true;
 	}
 	if (!clone_is_done(d, &t->clone, t->run.name))
 		return true;
 	if (t->clone.rejection == NULL)
-		return start(d, t);
+		return job_start(d, t);
 	if (t->clone.is_away && time_mono_ms() < t->git_until) {
 		(void)patience_wait(d, t, t->clone.retry_after,
 		    t->clone.rejection);
-		discard(t);
+		task_discard(t);
 		return true;
 	}
 	log_warn("%s: not cloned: %s", t->run.name, t->clone.rejection);
-	end(d, t, REASON_CHECKOUT, t->clone.rejection);
-	discard(t);
+	deployment_end(d, t, REASON_CHECKOUT, t->clone.rejection);
+	task_discard(t);
 	return true;
 }
 
@@ -255,7 +255,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 		log_error("%s: %s", t->run.name, e->msg);
 		if (e->detail[0] != '\0')
 			detail = arena_strdup(d->a, e->detail);
-		discard(t);
+		task_discard(t);
 		(void)give_back(d, t, REASON_RUNNER, detail,
 		    UNSTARTED_ELSEWHERE);
 		return true;
@@ -267,7 +267,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 void
 start_abandon(struct dispatch *d, struct task *t)
 {
-	forget(t);
+	task_forget(t);
 	if (database_is_ready(&d->database))
 		(void)unstarted_release(d, t->run.id, t->run.epoch);
 	else

@@ -105,8 +105,8 @@ repo_find(struct reporter *x, struct arena *a, const struct access_token *token)
 /* Most servers take a status at the repository's path, which another one may
  * have taken: the path comes from the server each time. */
 static const struct err *
-put(struct forge *forge, struct arena *a, const struct access_token *token,
-    void *context)
+status_put(struct forge *forge, struct arena *a,
+    const struct access_token *token, void *context)
 {
 	struct reporter *x = context;
 	const struct err *e;
@@ -151,23 +151,25 @@ send_status(struct reporter *x)
 	status_fill(x);
 	forge_until(x->access.forge, time_mono_ms() + SENDER_SEND_MS);
 	if (service == NULL || service[0] == '\0')
-		return access_call(&x->access, x->a, r->created_by.n, put, x);
+		return access_call(&x->access, x->a, r->created_by.n,
+		    status_put, x);
 	e = setter_check(&x->access, x->a, r->project_id, r->repository);
 	if (e == NULL)
-		e = access_call(&x->access, x->a, 0, put, x);
+		e = access_call(&x->access, x->a, 0, status_put, x);
 	if (e == NULL || !r->created_by.set || !is_rejected(e))
 		return e;
 	first = err_keep(&room, e);
 	e = access_for(&x->access, x->a, r->created_by.n, &token);
 	if (e == NULL && token.as == ACCESS_USER &&
-	    access_call(&x->access, x->a, r->created_by.n, put, x) == NULL)
+	    access_call(&x->access, x->a, r->created_by.n, status_put, x) ==
+		NULL)
 		return NULL;
 	return err_wrap(first, "status");
 }
 
 /* Seconds until the next attempt. */
 static int64_t
-delay(const struct report *r, const struct err *e)
+retry_delay(const struct report *r, const struct err *e)
 {
 	return sender_delay(is_rejected(e) ? REJECTED_MIN : 1, r->attempts,
 	    e->code == ERR_RATE ? e->sys : 0);
@@ -175,7 +177,7 @@ delay(const struct report *r, const struct err *e)
 
 /* Logs a failure when it is new, and when the status is given up. */
 static enum sent
-failed(struct reporter *x, const struct err *e)
+status_failed(struct reporter *x, const struct err *e)
 {
 	const struct report *r = &x->report;
 	struct err room;
@@ -192,8 +194,9 @@ failed(struct reporter *x, const struct err *e)
 	else if (!str_eq(fault, r->fault))
 		log_warn("%lld: its commit status %s cannot be reported: %s",
 		    (long long)r->deployment_id, r->wanted, why->msg);
-	stored = over ? report_drop(x->access.db, r, fault) :
-			report_later(x->access.db, r, delay(r, why), fault);
+	stored = over ?
+	    report_drop(x->access.db, r, fault) :
+	    report_later(x->access.db, r, retry_delay(r, why), fault);
 	if (stored != NULL)
 		log_err(stored, "commit statuses");
 	return stored != NULL || is_away(why) ? SENT_AWAY : SENT;
@@ -214,7 +217,7 @@ report_one(struct reporter *x)
 		x->is_found = false;
 		e = send_status(x);
 		if (e != NULL && e->code != ERR_UNAVAILABLE)
-			return failed(x, e);
+			return status_failed(x, e);
 		if (e == NULL)
 			e = report_told(x->access.db, r);
 	}

@@ -17,7 +17,7 @@
 /* The job of an adopted task may belong to another monitor, which reports
  * nothing here: its lock shows when it ends. */
 static void
-watch(struct task *t, int64_t now)
+task_watch(struct task *t, int64_t now)
 {
 	if (t->kill_at != 0 && now >= t->kill_at)
 		control_kill(t, "it did not end in time");
@@ -63,7 +63,7 @@ tasks_work(struct dispatch *d, void *state, int64_t now)
 	for (i = 0; i < d->tasks->n; i++) {
 		t = d->tasks->items[i];
 		if (is_started(t))
-			watch(t, now);
+			task_watch(t, now);
 		if (!is_void(t))
 			continue;
 		if (t->phase != PHASE_DROPPED)
@@ -104,7 +104,7 @@ tasks_next(const struct dispatch *d, const void *state, int64_t now)
 /* This monitor does not have the job. An adopted job may belong to another
  * monitor: then it gets a request to end, and has ended when its lock is free. */
 static void
-exited(const struct dispatch *d, struct task *t)
+task_exited(const struct dispatch *d, struct task *t)
 {
 	const struct err *e;
 
@@ -127,7 +127,7 @@ tasks_message(struct dispatch *d, void *state, const struct wire *w)
 		return;
 	t = task_find(d->tasks, w->deployment, w->epoch);
 	if (t != NULL && is_started(t))
-		exited(d, t);
+		task_exited(d, t);
 }
 
 const struct part tasks_part = {

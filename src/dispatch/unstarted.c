@@ -9,7 +9,7 @@
 
 /* ERR_PRECONDITION: another dispatcher holds it, so it is settled here. */
 static bool
-settled(struct dispatch *d, const struct err *e, const char *what)
+is_settled(struct dispatch *d, const struct err *e, const char *what)
 {
 	d->events |= EVENT_STATUS;
 	if (e != NULL && e->code == ERR_PRECONDITION)
@@ -23,7 +23,7 @@ settled(struct dispatch *d, const struct err *e, const char *what)
 bool
 unstarted_release(struct dispatch *d, int64_t id, int64_t epoch)
 {
-	return settled(d, queue_release(d->db, id, epoch),
+	return is_settled(d, queue_release(d->db, id, epoch),
 	    "return a deployment to the queue");
 }
 
@@ -51,12 +51,12 @@ unstarted_give_back(struct dispatch *d, const struct queue_end *end,
 bool
 unstarted_wait(struct dispatch *d, const struct queue_wait *wait)
 {
-	return settled(d, queue_wait(d->db, wait),
+	return is_settled(d, queue_wait(d->db, wait),
 	    "let a deployment wait for its Git server");
 }
 
 bool
 unstarted_end(struct dispatch *d, const struct queue_end *end)
 {
-	return settled(d, queue_end(d->db, end), "end a deployment");
+	return is_settled(d, queue_end(d->db, end), "end a deployment");
 }

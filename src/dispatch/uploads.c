@@ -38,7 +38,7 @@ struct uploads {
 
 /* Whether a call for the task succeeded; if not, the rest has to wait. */
 static bool
-done(struct dispatch *d, struct task *t, const struct err *e)
+is_done(struct dispatch *d, struct task *t, const struct err *e)
 {
 	if (e != NULL && e->code == ERR_PRECONDITION) {
 		log_err(e, t->run.name);
@@ -52,9 +52,9 @@ done(struct dispatch *d, struct task *t, const struct err *e)
 }
 
 static bool
-renew(struct dispatch *d, struct task *t, int64_t now)
+lease_renew(struct dispatch *d, struct task *t, int64_t now)
 {
-	return now < t->renew_at || done(d, t, control_renew(d, t));
+	return now < t->renew_at || is_done(d, t, control_renew(d, t));
 }
 
 static bool
@@ -69,7 +69,7 @@ is_measured(const struct dispatch *d, const struct task *t)
  * that took over without the last writes.  All records of the result are then
  * written again; those that are stored change nothing. */
 static bool
-measure(struct dispatch *d, struct task *t)
+log_measure(struct dispatch *d, struct task *t)
 {
 	struct progress *p = &t->progress;
 	struct joblog_state now;
@@ -77,8 +77,8 @@ measure(struct dispatch *d, struct task *t)
 
 	if (is_measured(d, t))
 		return true;
-	if (!done(d, t, joblog_stored(d->db, d->a, t->run.id, &size)) ||
-	    !done(d, t, joblog_state(d->db, d->a, t->run.id, &now)))
+	if (!is_done(d, t, joblog_stored(d->db, d->a, t->run.id, &size)) ||
+	    !is_done(d, t, joblog_state(d->db, d->a, t->run.id, &now)))
 		return false;
 	if (size < p->log_at)
 		log_warn("%s: the database has only %lld of %lld bytes of the "
@@ -130,21 +130,21 @@ log_store(struct dispatch *d, struct task *t, bool *all)
 
 /* Whether the database has all that was in the file. */
 static bool
-upload(struct dispatch *d, struct task *t)
+log_upload(struct dispatch *d, struct task *t)
 {
 	bool all;
 
-	return measure(d, t) && done(d, t, log_store(d, t, &all)) && all;
+	return log_measure(d, t) && is_done(d, t, log_store(d, t, &all)) && all;
 }
 
 /* The log goes first: when a reader sees that a step has ended, its log is
  * complete. */
 static void
-follow(struct dispatch *d, struct task *t, int64_t now)
+task_follow(struct dispatch *d, struct task *t, int64_t now)
 {
 	struct progress *p = &t->progress;
 
-	if (!renew(d, t, now) || now < p->first_at ||
+	if (!lease_renew(d, t, now) || now < p->first_at ||
 	    (!t->is_changed && now < p->look_at))
 		return;
 	p->look_at = now + task_tick(t);
@@ -152,7 +152,7 @@ follow(struct dispatch *d, struct task *t, int64_t now)
 	if (p->log_at >= p->log_end)
 		result_check(t);
 	if (now >= p->upload_at || p->log_at < p->log_end) {
-		if (upload(d, t)) {
+		if (log_upload(d, t)) {
 			p->upload_at = now + UPLOAD_MS;
 			t->is_changed = false;
 		}
@@ -161,7 +161,7 @@ follow(struct dispatch *d, struct task *t, int64_t now)
 	}
 	if (p->log_at >= p->log_end && p->result_at < p->result_end &&
 	    !p->is_broken && !t->is_fenced)
-		(void)done(d, t, result_follow(d, t));
+		(void)is_done(d, t, result_follow(d, t));
 }
 
 /* Keeps what the next job of the project needs. */
@@ -183,7 +183,7 @@ put_back_later(struct dispatch *d, struct task *t)
 {
 	struct outcome o;
 
-	if (!renew(d, t, time_mono_ms()) || !upload(d, t))
+	if (!lease_renew(d, t, time_mono_ms()) || !log_upload(d, t))
 		return;
 	outcome_read(d->a, t, &o);
 	if (!patience_wait(d, t, 0,
@@ -204,7 +204,7 @@ put_back_sick(struct dispatch *d, struct task *t)
 		.reason = REASON_WORKSPACE };
 	struct outcome o;
 
-	if (!renew(d, t, time_mono_ms()) || !upload(d, t))
+	if (!lease_renew(d, t, time_mono_ms()) || !log_upload(d, t))
 		return;
 	outcome_read(d->a, t, &o);
 	end.detail = o.no_room != NULL ? o.no_room : "The reason is unknown.";
@@ -230,8 +230,8 @@ put_back(struct dispatch *d, struct task *t)
 		put_back_sick(d, t);
 		return;
 	}
-	if (!renew(d, t, time_mono_ms()) ||
-	    !done(d, t, queue_release(d->db, t->run.id, t->run.epoch)))
+	if (!lease_renew(d, t, time_mono_ms()) ||
+	    !is_done(d, t, queue_release(d->db, t->run.id, t->run.epoch)))
 		return;
 	log_info("%s: never ran; returned to the queue", t->run.name);
 	d->events |= EVENT_QUEUE | EVENT_STATUS;
@@ -314,7 +314,7 @@ settle_body(struct db *db, void *context)
 }
 
 static void
-settled(struct dispatch *d, struct task *t, const struct outcome *o)
+task_settled(struct dispatch *d, struct task *t, const struct outcome *o)
 {
 	const struct reason_kind *why = &reason_kinds[o->reason];
 
@@ -340,7 +340,7 @@ is_nearly_uploaded(const struct task *t)
 static bool
 settlement_make(struct dispatch *d, struct task *t, struct settlement *out)
 {
-	if (!measure(d, t) || (!is_nearly_uploaded(t) && !upload(d, t)))
+	if (!log_measure(d, t) || (!is_nearly_uploaded(t) && !log_upload(d, t)))
 		return false;
 	*out = (struct settlement){ .d = d, .t = t, .before = t->progress };
 	outcome_read(d->a, t, &out->outcome);
@@ -365,8 +365,8 @@ settlement_make(struct dispatch *d, struct task *t, struct settlement *out)
 static void
 settle_one(struct settlement *s)
 {
-	if (done(s->d, s->t, queue_end(s->d->db, &s->end)))
-		settled(s->d, s->t, &s->outcome);
+	if (is_done(s->d, s->t, queue_end(s->d->db, &s->end)))
+		task_settled(s->d, s->t, &s->outcome);
 	else
 		s->t->progress = s->before;
 }
@@ -379,7 +379,7 @@ struct batch {
 
 /* Ends them together; if that fails because of one of them, each by itself. */
 static void
-settle(struct dispatch *d, struct batch *b)
+batch_settle(struct dispatch *d, struct batch *b)
 {
 	const struct queue_end *ends[SETTLED_MAX];
 	size_t i;
@@ -388,7 +388,7 @@ settle(struct dispatch *d, struct batch *b)
 		ends[i] = &b->items[i].end;
 	if (b->n > 1 && queue_end_all(d->db, ends, b->n) == NULL) {
 		for (i = 0; i < b->n; i++)
-			settled(d, b->items[i].t, &b->items[i].outcome);
+			task_settled(d, b->items[i].t, &b->items[i].outcome);
 		b->n = 0;
 	}
 	for (i = 0; i < b->n; i++)
@@ -433,7 +433,7 @@ is_packed(const struct task *t)
 
 /* The queue has everything; packing only saves space. */
 static void
-pack(struct dispatch *d, struct uploads *u, struct task *t)
+log_pack(struct dispatch *d, struct uploads *u, struct task *t)
 {
 	if (waits_for_packer(u, t))
 		return;
@@ -462,7 +462,7 @@ is_due(const struct dispatch *d, const struct task *t, int64_t now)
 /* The commit of its end makes the outcome last. As long as that is not possible,
  * the spool does. */
 static void
-keep(struct task *t)
+outcome_keep(struct task *t)
 {
 	const struct err *e;
 
@@ -495,8 +495,8 @@ settle_due(struct dispatch *d, int64_t now)
 		t = d->tasks->items[i];
 		if (t->phase != PHASE_ENDED)
 			continue;
-		if (!is_due(d, t, now) || !renew(d, t, now)) {
-			keep(t);
+		if (!is_due(d, t, now) || !lease_renew(d, t, now)) {
+			outcome_keep(t);
 			continue;
 		}
 		if (run_never_began(&t->run)) {
@@ -505,13 +505,13 @@ settle_due(struct dispatch *d, int64_t now)
 		}
 		most = batch_max(t);
 		if (b.n >= most)
-			settle(d, &b);
+			batch_settle(d, &b);
 		if (settlement_make(d, t, &b.items[b.n]))
 			b.n++;
 		if (b.n >= most)
-			settle(d, &b);
+			batch_settle(d, &b);
 	}
-	settle(d, &b);
+	batch_settle(d, &b);
 }
 
 static void
@@ -520,11 +520,11 @@ work_one(struct dispatch *d, struct uploads *u, struct task *t, int64_t now)
 	if (!is_due(d, t, now))
 		return;
 	if (is_followed(t))
-		follow(d, t, now);
+		task_follow(d, t, now);
 	if (t->phase == PHASE_UNBEGUN)
 		put_back(d, t);
 	if (t->phase == PHASE_SETTLED)
-		pack(d, u, t);
+		log_pack(d, u, t);
 }
 
 static void

@@ -50,7 +50,7 @@ watch_task(const struct watch *w, const struct spool *s, struct task *t)
 }
 
 static void
-mark(const struct tasks *tasks, const struct inotify_event *event)
+tasks_mark(const struct tasks *tasks, const struct inotify_event *event)
 {
 	size_t i;
 
@@ -73,7 +73,7 @@ watch_read(struct watch *w, struct tasks *tasks)
 		for (at = 0; at < got;
 		     at += (ssize_t)(sizeof(event) + event.len)) {
 			(void)memcpy(&event, events + at, sizeof(event));
-			mark(tasks, &event);
+			tasks_mark(tasks, &event);
 		}
 }
 

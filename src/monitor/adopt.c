@@ -179,7 +179,7 @@ limit_again(const struct monitor *m, const char *id)
 }
 
 static void
-adopt(struct monitor *m, const char *id)
+job_adopt(struct monitor *m, const char *id)
 {
 	struct slot *slot = monitor_slot_free(m);
 	int64_t deployment, epoch;
@@ -262,7 +262,7 @@ monitor_adopt(struct monitor *m)
 	rewinddir(dir);
 	while ((entry = readdir(dir)) != NULL) {
 		lock_drop(m, entry->d_name);
-		adopt(m, entry->d_name);
+		job_adopt(m, entry->d_name);
 	}
 	(void)flock(fd, LOCK_UN);
 	(void)closedir(dir);
@@ -277,7 +277,7 @@ monitor_adopt_one(struct monitor *m, const char *id)
 		return NULL;
 	if (flock(m->homes, LOCK_EX) == -1)
 		log_warn("the homes of jobs cannot be locked");
-	adopt(m, id);
+	job_adopt(m, id);
 	(void)flock(m->homes, LOCK_UN);
 	return monitor_slot(m, deployment, epoch);
 }

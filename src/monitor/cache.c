@@ -34,7 +34,7 @@ is_usable(int of, const char *name, const struct slot *slot)
 }
 
 static const struct err *
-away(struct monitor *m, int at, const char *name)
+cache_remove(struct monitor *m, int at, const char *name)
 {
 	const struct err *e;
 
@@ -65,14 +65,14 @@ away_but(struct monitor *m, int of, const char *keep)
 		if (strcmp(entry->d_name, ".") != 0 &&
 		    strcmp(entry->d_name, "..") != 0 &&
 		    (keep == NULL || strcmp(entry->d_name, keep) != 0))
-			e = away(m, of, entry->d_name);
+			e = cache_remove(m, of, entry->d_name);
 	(void)closedir(dir);
 	return e;
 }
 
 /* Opens a directory of ours. */
 static const struct err *
-step(int at, const char *name, int *out)
+directory_open(int at, const char *name, int *out)
 {
 	const struct err *e;
 	struct stat st;
@@ -94,7 +94,7 @@ step(int at, const char *name, int *out)
 /* A step can open its cache to everybody, but none except those of the project
  * can reach it. */
 static const struct err *
-enclose(const struct monitor *m, int of, const struct slot *slot)
+cache_enclose(const struct monitor *m, int of, const struct slot *slot)
 {
 	if ((m->root && fchown(of, (uid_t)-1, slot->who.gid) == -1) ||
 	    fchmod(of, 0710) == -1)
@@ -104,7 +104,7 @@ enclose(const struct monitor *m, int of, const struct slot *slot)
 
 /* Makes the cache of that name, and none but it. */
 static const struct err *
-make(struct monitor *m, int of, const char *name, const struct slot *slot)
+cache_make(struct monitor *m, int of, const char *name, const struct slot *slot)
 {
 	const struct err *e;
 	int fd;
@@ -132,12 +132,12 @@ monitor_cache(struct monitor *m, const struct wire *w, struct slot *slot)
 	}
 	(void)snprintf(project, sizeof(project), "%lld", (long long)w->project);
 	(void)snprintf(name, sizeof(name), "%d", w->status);
-	if ((e = step(m->workspaces, CACHES, &top)) == NULL) {
-		e = step(top, project, &of);
+	if ((e = directory_open(m->workspaces, CACHES, &top)) == NULL) {
+		e = directory_open(top, project, &of);
 		(void)close(top);
 	}
-	if (e == NULL && (e = enclose(m, of, slot)) == NULL)
-		e = make(m, of, name, slot);
+	if (e == NULL && (e = cache_enclose(m, of, slot)) == NULL)
+		e = cache_make(m, of, name, slot);
 	if (of != -1)
 		(void)close(of);
 	if (e == NULL)
@@ -159,7 +159,7 @@ monitor_cache_end(struct monitor *m, const struct slot *slot)
 	    (st.st_mode & S_ISVTX) == 0)
 		return;
 	log_info("job %s: its cache is emptied (runner.cache_max)", slot->id);
-	if ((e = away(m, m->workspaces, slot->cache)) != NULL)
+	if ((e = cache_remove(m, m->workspaces, slot->cache)) != NULL)
 		log_err(e, slot->id);
 }
 

@@ -107,7 +107,7 @@ file_put(const char *path, const char *text)
 
 /* Joins the parts to "/a/b"; "" if the result is too long. */
 static void
-join(char out[PATH_SIZE], const char *a, const char *b)
+path_join(char out[PATH_SIZE], const char *a, const char *b)
 {
 	const size_t alen = strlen(a), blen = strlen(b);
 
@@ -149,7 +149,7 @@ mount_read(char *line, char mounts[CG__MAX][PATH_SIZE])
 		    (hierarchies[i].controller == NULL ||
 			has_word(word[3], hierarchies[i].controller)) &&
 		    mounts[i][0] == '\0')
-			join(mounts[i], word[1], "");
+			path_join(mounts[i], word[1], "");
 }
 
 /* Reads our own group from a line of /proc/self/cgroup:
@@ -170,13 +170,13 @@ own_read(char *line, char mounts[CG__MAX][PATH_SIZE])
 		if (hierarchies[i].controller == NULL ?
 			strcmp(number, "0") == 0 :
 			has_word(names, hierarchies[i].controller))
-			join(host.base[i], mounts[i], path);
+			path_join(host.base[i], mounts[i], path);
 	}
 }
 
 /* Makes sure that groups can be created there. */
 static void
-probe(enum hierarchy which)
+hierarchy_probe(enum hierarchy which)
 {
 	char dir[PATH_SIZE], path[PATH_SIZE];
 
@@ -184,13 +184,13 @@ probe(enum hierarchy which)
 		return;
 	(void)snprintf(path, sizeof(path), "/%sprobe-%ld", host.prefix,
 	    (long)getpid());
-	join(dir, host.base[which], path);
+	path_join(dir, host.base[which], path);
 	if (dir[0] == '\0' || mkdir(dir, 0755) == -1) {
 		host.base[which][0] = '\0';
 		return;
 	}
 	if (hierarchies[which].kill != NULL) {
-		join(path, dir, hierarchies[which].kill);
+		path_join(path, dir, hierarchies[which].kill);
 		host.kill[which] = access(path, W_OK) == 0;
 	}
 	(void)rmdir(dir);
@@ -199,7 +199,7 @@ probe(enum hierarchy which)
 /* Enables limits in the unified hierarchy: a group that delegates controllers
  * must not contain processes itself, so the monitor moves into a leaf. */
 static void
-delegate(void)
+controllers_delegate(void)
 {
 	char path[PATH_SIZE], leaf[PATH_SIZE], known[FILE_SIZE],
 	    text[PATH_SIZE];
@@ -207,25 +207,26 @@ delegate(void)
 	bool any = false;
 	size_t i;
 
-	join(path, base, "/cgroup.controllers");
+	path_join(path, base, "/cgroup.controllers");
 	if (base[0] == '\0' || file_get(path, known) <= 0)
 		return;
 	for (i = 0; i < LIMIT__MAX; i++)
 		any = has_word(known, limits[i].controller) || any;
 	if (!any)
 		return;
-	join(path, base, "/cgroup.type"); /* the root group does not have this
+	path_join(path, base,
+	    "/cgroup.type"); /* the root group does not have this
 					   * file */
 	if (access(path, F_OK) == 0) {
 		(void)snprintf(text, sizeof(text), "/%smonitor", host.prefix);
-		join(leaf, base, text);
+		path_join(leaf, base, text);
 		if (mkdir(leaf, 0755) == -1 && errno != EEXIST)
 			return;
-		join(path, leaf, "/cgroup.procs");
+		path_join(path, leaf, "/cgroup.procs");
 		if (!file_put(path, "0"))
 			return;
 	}
-	join(path, base, "/cgroup.subtree_control");
+	path_join(path, base, "/cgroup.subtree_control");
 	for (i = 0; i < LIMIT__MAX; i++) {
 		(void)snprintf(text, sizeof(text), "+%s", limits[i].controller);
 		if (has_word(known, limits[i].controller) &&
@@ -253,11 +254,11 @@ cgroup_init(const char *prefix)
 	for (rest = text; (line = strsep(&rest, "\n")) != NULL;)
 		own_read(line, mounts);
 	for (i = 0; i < CG__MAX; i++)
-		probe((enum hierarchy)i);
+		hierarchy_probe((enum hierarchy)i);
 	for (i = 0; i < LIMIT__MAX; i++)
 		if (host.base[limits[i].in[CG_V1].where][0] != '\0')
 			host.limit[i] = CG_V1;
-	delegate();
+	controllers_delegate();
 }
 
 void
@@ -293,7 +294,7 @@ of_job(char out[PATH_SIZE], size_t which, const char *id, const char *file)
 	char tail[PATH_SIZE];
 
 	(void)snprintf(tail, sizeof(tail), "/%s%s%s", host.prefix, id, file);
-	join(out, host.base[which], tail);
+	path_join(out, host.base[which], tail);
 }
 
 static bool
@@ -462,7 +463,7 @@ cgroup_release(void)
 	char path[PATH_SIZE], text[PATH_SIZE];
 	size_t i;
 
-	join(path, host.base[CG_UNIFIED], "/cgroup.subtree_control");
+	path_join(path, host.base[CG_UNIFIED], "/cgroup.subtree_control");
 	for (i = 0; i < LIMIT__MAX; i++) {
 		(void)snprintf(text, sizeof(text), "-%s", limits[i].controller);
 		if (host.limit[i] == CG_V2)

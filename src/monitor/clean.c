@@ -28,7 +28,7 @@ monitor_home_remove(struct monitor *m, const struct slot *slot)
 }
 
 static _Noreturn void
-cleaner(const struct monitor *m, const struct slot *slot)
+cleaner_run(const struct monitor *m, const struct slot *slot)
 {
 	const struct err *e = NULL;
 	int fd;
@@ -76,7 +76,7 @@ monitor_clean(const struct monitor *m, struct slot *slot)
 		return true;
 	}
 	if ((pid = fork()) == 0)
-		cleaner(m, slot);
+		cleaner_run(m, slot);
 	if (pid == -1) {
 		log_warn("the home of job %s: %s", slot->id, strerror(errno));
 		return true;

@@ -24,8 +24,8 @@ is_in_range(const struct settings_runner *r, uid_t uid)
 }
 
 static const struct err *
-account(const struct settings_runner *r, const char *name, const char *what,
-    struct proc_account *out)
+account_find(const struct settings_runner *r, const char *name,
+    const char *what, struct proc_account *out)
 {
 	const struct err *e;
 
@@ -45,7 +45,7 @@ account(const struct settings_runner *r, const char *name, const char *what,
 
 /* Looks up all accounts before any of them takes effect. */
 static const struct err *
-accounts(struct monitor *m, const struct settings *s)
+accounts_find(struct monitor *m, const struct settings *s)
 {
 	static struct named fresh[NAMED_MAX];
 	struct proc_account user, job_user = { 0 };
@@ -53,10 +53,11 @@ accounts(struct monitor *m, const struct settings *s)
 	const struct err *e;
 	size_t i;
 
-	if ((e = account(r, r->user, "runner.user", &user)) != NULL)
+	if ((e = account_find(r, r->user, "runner.user", &user)) != NULL)
 		return e;
 	if (r->job_user != NULL &&
-	    (e = account(r, r->job_user, "runner.job_user", &job_user)) != NULL)
+	    (e = account_find(r, r->job_user, "runner.job_user", &job_user)) !=
+		NULL)
 		return e;
 	if (s->run_as.n > NAMED_MAX)
 		return err_public(ERR_CONFIG, "run_as: at most %d projects",
@@ -70,7 +71,7 @@ accounts(struct monitor *m, const struct settings *s)
 			    s->run_as.items[i].key);
 		(void)snprintf(fresh[i].dir, sizeof(fresh[i].dir), "%s",
 		    s->run_as.items[i].key);
-		if ((e = account(r, s->run_as.items[i].value, "run_as",
+		if ((e = account_find(r, s->run_as.items[i].value, "run_as",
 			 &fresh[i].who)) != NULL)
 			return e;
 	}
@@ -82,7 +83,7 @@ accounts(struct monitor *m, const struct settings *s)
 }
 
 static const struct err *
-check(struct monitor *m, const struct settings *s)
+settings_check(struct monitor *m, const struct settings *s)
 {
 	const struct settings_runner *r = &s->runner;
 	const struct uid_range projects = uid_range_projects(r),
@@ -109,13 +110,14 @@ check(struct monitor *m, const struct settings *s)
 		    "runner.watch_uid_first: its %d user ids overlap those of"
 		    " runner.uid_first",
 		    UID_WATCHERS);
-	return m->root ? accounts(m, s) : NULL;
+	return m->root ? accounts_find(m, s) : NULL;
 }
 
 /* Keeps what only a restart can change: directories are open, and the
  * dispatcher already has its account. */
 static void
-keep(struct arena *a, const struct settings *old, struct settings *fresh)
+settings_keep(struct arena *a, const struct settings *old,
+    struct settings *fresh)
 {
 	const struct settings_runner *was = &old->runner;
 	struct settings_runner *is = &fresh->runner;
@@ -142,9 +144,9 @@ monitor_conf(struct monitor *m)
 	(void)memset(&fresh, 0, sizeof(fresh));
 	e = conf_read(a, settings_keys, m->conf, how, &fresh);
 	if (e == NULL && m->arena != NULL)
-		keep(a, &m->settings, &fresh);
+		settings_keep(a, &m->settings, &fresh);
 	if (e == NULL)
-		e = check(m, &fresh);
+		e = settings_check(m, &fresh);
 	if (e != NULL) {
 		arena_close(a);
 		return e;

@@ -29,7 +29,7 @@ static const char *const passed[] = { "SLIPWAY_", "GITSERVER_",
 	"ASAN_OPTIONS=", "UBSAN_OPTIONS=" };
 
 static char **
-environment(void)
+environment_make(void)
 {
 	static char *env[ENV_MAX + 1];
 	char **from;
@@ -46,7 +46,7 @@ environment(void)
 }
 
 static _Noreturn void
-child(const struct monitor *m, int end)
+child_run(const struct monitor *m, int end)
 {
 	const char *argv[] = { m->dispatch_path, "-c", m->conf,
 		m->once ? "--once" : NULL, NULL };
@@ -61,7 +61,8 @@ child(const struct monitor *m, int end)
 		log_err(e, "dispatcher");
 		_exit(71);
 	}
-	(void)execve(argv[0], (char *const *)(uintptr_t)argv, environment());
+	(void)execve(argv[0], (char *const *)(uintptr_t)argv,
+	    environment_make());
 	log_error("%s: %s", argv[0], strerror(errno));
 	_exit(71);
 }
@@ -84,7 +85,7 @@ monitor_dispatch_start(struct monitor *m)
 		return;
 	}
 	if (pid == 0)
-		child(m, ends[1]);
+		child_run(m, ends[1]);
 	(void)close(ends[1]);
 	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) == -1)
 		log_error("fcntl: %s", strerror(errno));
@@ -157,7 +158,7 @@ fds_valid(const struct monitor *m, const int *fds)
 }
 
 static void
-start(struct monitor *m, const struct wire *w, int *fds)
+job_start(struct monitor *m, const struct wire *w, int *fds)
 {
 	size_t i;
 
@@ -173,10 +174,10 @@ start(struct monitor *m, const struct wire *w, int *fds)
 }
 
 static void
-handle(struct monitor *m, const struct wire *w, int *fds)
+message_handle(struct monitor *m, const struct wire *w, int *fds)
 {
 	if (w->type == WIRE_START) {
-		start(m, w, fds);
+		job_start(m, w, fds);
 	} else if (w->type == WIRE_KILL) {
 		monitor_job_kill(m, w);
 	} else if (w->type == WIRE_WIPE) {
@@ -219,7 +220,7 @@ monitor_dispatch_read(struct monitor *m)
 		e = wire_recv(m->socket, &w, fds, WIRE_FD__REQUEST);
 		if (e != NULL)
 			break;
-		handle(m, &w, fds);
+		message_handle(m, &w, fds);
 	}
 	if (e == NULL || e->sys == EAGAIN)
 		return;

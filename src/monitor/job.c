@@ -148,7 +148,7 @@ args_make(const struct monitor *m, const struct slot *slot, const char *dir,
 
 /* Runs between fork and exec; on failure writes errno to `err` and exits. */
 static _Noreturn void
-child(const struct monitor *m, const struct slot *slot, const char *dir,
+child_run(const struct monitor *m, const struct slot *slot, const char *dir,
     int *fds, int err)
 {
 	static struct args args;
@@ -177,7 +177,7 @@ child(const struct monitor *m, const struct slot *slot, const char *dir,
 
 /* Returns 0 or the errno of the failure. */
 static int
-spawn(const struct monitor *m, struct slot *slot, const char *dir, int *fds)
+job_spawn(const struct monitor *m, struct slot *slot, const char *dir, int *fds)
 {
 	int err[2], error = 0;
 	ssize_t got;
@@ -192,7 +192,7 @@ spawn(const struct monitor *m, struct slot *slot, const char *dir, int *fds)
 		return error;
 	}
 	if (pid == 0)
-		child(m, slot, dir, fds, err[1]);
+		child_run(m, slot, dir, fds, err[1]);
 	(void)close(err[1]);
 	do
 		got = read(err[0], &error, sizeof(error));
@@ -207,7 +207,8 @@ spawn(const struct monitor *m, struct slot *slot, const char *dir, int *fds)
 }
 
 static void
-reject(struct monitor *m, const struct wire *w, enum wire_why why, int error)
+start_reject(struct monitor *m, const struct wire *w, enum wire_why why,
+    int error)
 {
 	struct wire reply = { .magic = WIRE_MAGIC,
 		.type = WIRE_REFUSED,
@@ -222,7 +223,7 @@ reject(struct monitor *m, const struct wire *w, enum wire_why why, int error)
 
 /* Does everything that a start needs; on failure `why` says what failed. */
 static const struct err *
-start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
+job_start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
     enum wire_why *why)
 {
 	const struct settings_runner *conf = &m->settings.runner;
@@ -258,7 +259,7 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 	*why = WIRE_WHY_PROCESS;
 	if ((e = cgroup_make(slot->id, conf->memory_max, conf->pids_max)) ==
 		NULL &&
-	    (error = spawn(m, slot, w->dir, fds)) != 0) {
+	    (error = job_spawn(m, slot, w->dir, fds)) != 0) {
 		errno = error;
 		e = err_errno("start %s", m->job_path);
 	}
@@ -291,13 +292,13 @@ monitor_job_start(struct monitor *m, const struct wire *w, int *request)
 		e = err_new(ERR_CONFLICT,
 		    "it is running already, or too many jobs are");
 	else
-		e = start(m, w, &fresh, fds, &why);
+		e = job_start(m, w, &fresh, fds, &why);
 	for (i = 0; i < WIRE_FD__MAX; i++)
 		if (fds[i] != -1)
 			(void)close(fds[i]);
 	if (e != NULL) {
 		log_warn("job %s rejected: %s", fresh.id, e->msg);
-		reject(m, w, why, e->sys);
+		start_reject(m, w, why, e->sys);
 		(void)close(fresh.claim);
 		return;
 	}
@@ -313,7 +314,7 @@ monitor_job_start(struct monitor *m, const struct wire *w, int *request)
 }
 
 static void
-exited(struct monitor *m, struct slot *slot)
+job_exited(struct monitor *m, struct slot *slot)
 {
 	struct wire reply = { .magic = WIRE_MAGIC,
 		.type = WIRE_EXITED,
@@ -344,7 +345,7 @@ monitor_job_kill(struct monitor *m, const struct wire *w)
 	if (slot == NULL)
 		slot = monitor_adopt_one(m, none.id);
 	if (slot == NULL) {
-		exited(m, &none);
+		job_exited(m, &none);
 	} else if (slot->state == SLOT_RUNS) {
 		log_info("killing job %s", slot->id);
 		state_set(slot, SLOT_KILLING);
@@ -376,7 +377,7 @@ monitor_job_reaped(struct monitor *m, pid_t pid, int status)
 		if (slot->cleaner == pid) {
 			slot->cleaner = 0;
 			monitor_home_remove(m, slot);
-			exited(m, slot);
+			job_exited(m, slot);
 			return true;
 		}
 	}
@@ -436,10 +437,10 @@ kill_all(struct slot *slot)
 }
 
 static void
-clean(struct monitor *m, struct slot *slot)
+job_clean(struct monitor *m, struct slot *slot)
 {
 	if (monitor_clean(m, slot))
-		exited(m, slot);
+		job_exited(m, slot);
 	else
 		state_set(slot, SLOT_CLEANING);
 }
@@ -507,7 +508,7 @@ slot_tick(struct monitor *m, struct slot *slot)
 				return AGAIN_MS;
 			give_up(m, slot);
 		}
-		clean(m, slot);
+		job_clean(m, slot);
 		break;
 	case SLOT_CLEANING:
 		if (age < CLEAN_MS)

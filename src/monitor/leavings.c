@@ -37,7 +37,7 @@ static const char *const dirs[LEAVINGS_MAX] = { "/tmp", "/var/tmp", "/dev/shm",
  * was a moment ago, because another change could have the same time. No process
  * can set this time. */
 static struct timespec
-changed(const char *path)
+change_time(const char *path)
 {
 	const struct timespec unknown = { 0, 0 }, missing = { -1, 0 };
 	struct stat st;
@@ -62,13 +62,13 @@ monitor_leavings_begin(struct leavings *out)
 	size_t i;
 
 	for (i = 0; i < LEAVINGS_MAX; i++)
-		out->changed[i] = changed(dirs[i]);
+		out->changed[i] = change_time(dirs[i]);
 }
 
 static bool
 has_changed(const struct leavings *before, size_t i)
 {
-	const struct timespec now = changed(dirs[i]);
+	const struct timespec now = change_time(dirs[i]);
 
 	return !is_same(&before->changed[i], &now);
 }
@@ -140,7 +140,7 @@ ipc_remove(enum table which, int id)
 
 /* Splits a line into words; returns their number. */
 static size_t
-words(char *line, const char *out[COLUMNS])
+words_split(char *line, const char *out[COLUMNS])
 {
 	char *word;
 	size_t n = 0;
@@ -165,9 +165,9 @@ table_remove(enum table which)
 	if (file_load(tables[which], &text) != NULL || text.len == 0)
 		goto out;
 	rest = text.data;
-	n = words(strsep(&rest, "\n"), head);
+	n = words_split(strsep(&rest, "\n"), head);
 	while ((line = strsep(&rest, "\n")) != NULL) {
-		if (words(line, cell) < n || n < 2 ||
+		if (words_split(line, cell) < n || n < 2 ||
 		    !num_parse(cell[1], 0, INT32_MAX, &id))
 			continue;
 		for (i = 0; i < n; i++)

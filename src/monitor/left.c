@@ -32,7 +32,8 @@
 #define STRANGERS 1000 /* directories of other accounts, in a pass */
 
 static const struct err *
-move(const struct monitor *m, int at, const char *name, int left, int64_t keep)
+directory_move(const struct monitor *m, int at, const char *name, int left,
+    int64_t keep)
 {
 	static unsigned long counter;
 	const int64_t until = time_now_ms() + keep;
@@ -65,7 +66,7 @@ monitor_left_move(const struct monitor *m, int at, const char *name,
 
 	if ((e = monitor_dir_step(m->workspaces, LEFT, 0700, &left)) != NULL)
 		return e;
-	e = move(m, at, name, left, keep);
+	e = directory_move(m, at, name, left, keep);
 	(void)close(left);
 	return e;
 }
@@ -83,7 +84,8 @@ is_due(const char *name)
 
 /* Switches to the owner for good and empties the directory. */
 static _Noreturn void
-empty(const struct monitor *m, int fd, const struct stat *st, const char *name)
+directory_empty(const struct monitor *m, int fd, const struct stat *st,
+    const char *name)
 {
 	const struct proc_account who = { .uid = st->st_uid,
 		.gid = st->st_gid,
@@ -140,8 +142,8 @@ strangers_move(const struct monitor *m, int left, int of, uid_t owner,
 		} else if (st.st_uid != owner &&
 		    monitor_is_projects(m, st.st_uid)) {
 			n++;
-			some |= move(m, dirfd(dir), entry->d_name, left, 0) ==
-			    NULL;
+			some |= directory_move(m, dirfd(dir), entry->d_name,
+				    left, 0) == NULL;
 		}
 	}
 	(void)closedir(dir);
@@ -159,7 +161,7 @@ is_removed(const struct monitor *m, int left, int fd, const char *name)
 	if (fstat(fd, &st) == -1)
 		return false;
 	if ((pid = fork()) == 0)
-		empty(m, fd, &st, name);
+		directory_empty(m, fd, &st, name);
 	while (pid != -1 && waitpid(pid, &status, 0) == -1 && errno == EINTR)
 		continue;
 	return status == 0 && unlinkat(left, name, AT_REMOVEDIR) == 0;
@@ -197,7 +199,7 @@ entry_remove(const struct monitor *m, int left, const char *name)
 
 /* Runs in a child process, since it may take long. */
 static _Noreturn void
-sweep(const struct monitor *m, int left)
+trash_empty(const struct monitor *m, int left)
 {
 	const struct dirent *entry;
 	bool more = true;
@@ -235,7 +237,7 @@ monitor_left_tick(struct monitor *m)
 	if (left == -1)
 		return SWEEP_MS; /* nothing was ever deleted */
 	if ((m->sweeper = fork()) == 0)
-		sweep(m, left);
+		trash_empty(m, left);
 	if (m->sweeper == -1)
 		m->sweeper = 0;
 	(void)close(left);
@@ -282,7 +284,7 @@ parent_open(const struct monitor *m, char *dir, const char **name, int *out)
 /* A project's directory belongs to its account; if the owner is another
  * account, the directory now belongs to another project. */
 static const struct err *
-wipe(struct monitor *m, const struct wire *w)
+project_wipe(struct monitor *m, const struct wire *w)
 {
 	struct slot slot = { .pidfd = -1 };
 	const struct err *e;
@@ -313,7 +315,7 @@ monitor_wipe(struct monitor *m, const struct wire *w)
 	struct wire reply = { .magic = WIRE_MAGIC,
 		.type = WIRE_WIPED,
 		.project = w->project };
-	const struct err *e = wipe(m, w);
+	const struct err *e = project_wipe(m, w);
 
 	if (e != NULL)
 		log_warn("project %lld: cannot remove its directory: %s",

@@ -52,7 +52,7 @@ usage(FILE *to, int status)
 enum todo { TODO_RUN, TODO_CHECK };
 
 static enum todo
-options(struct monitor *m, int argc, char **argv)
+options_read(struct monitor *m, int argc, char **argv)
 {
 	static const struct option long_options[] = {
 		{ "once", no_argument, NULL, 'o' },
@@ -96,7 +96,7 @@ options(struct monitor *m, int argc, char **argv)
 }
 
 static void
-fail(const struct err *e)
+error_exit(const struct err *e)
 {
 	errx(err_kinds[e->code].exit, "%s", err_words(e));
 }
@@ -167,7 +167,7 @@ signals_open(struct monitor *m)
 }
 
 static void
-notify(struct monitor *m, enum wire_type type)
+dispatcher_notify(struct monitor *m, enum wire_type type)
 {
 	const struct wire w = { .magic = WIRE_MAGIC, .type = type };
 
@@ -175,7 +175,7 @@ notify(struct monitor *m, enum wire_type type)
 }
 
 static void
-reload(struct monitor *m)
+conf_reload(struct monitor *m)
 {
 	const struct err *e;
 
@@ -184,12 +184,12 @@ reload(struct monitor *m)
 		log_err(e, "the configuration is unchanged");
 	else
 		log_info("configuration reloaded");
-	notify(m, WIRE_RELOAD);
+	dispatcher_notify(m, WIRE_RELOAD);
 	proc_notify("READY=1");
 }
 
 static void
-end(struct monitor *m)
+monitor_end(struct monitor *m)
 {
 	if (m->ending)
 		return;
@@ -198,11 +198,11 @@ end(struct monitor *m)
 	m->ending = true;
 	m->once = false;
 	m->end_by = time_mono_ms() + STOP_MS;
-	notify(m, WIRE_STOP);
+	dispatcher_notify(m, WIRE_STOP);
 }
 
 static void
-reap(struct monitor *m)
+children_reap(struct monitor *m)
 {
 	pid_t pid;
 	int status;
@@ -226,17 +226,17 @@ signals_read(struct monitor *m)
 	while (read(m->signals, &info, sizeof(info)) == sizeof(info)) {
 		switch (info.ssi_signo) {
 		case SIGHUP:
-			reload(m);
+			conf_reload(m);
 			break;
 		case SIGINT:
 		case SIGTERM:
-			end(m);
+			monitor_end(m);
 			break;
 		default:
 			break;
 		}
 	}
-	reap(m);
+	children_reap(m);
 }
 
 /* Starts the dispatcher when it is due; kills it if it does not end. */
@@ -270,7 +270,7 @@ is_over(const struct monitor *m)
 }
 
 static void
-loop(struct monitor *m)
+monitor_loop(struct monitor *m)
 {
 	struct pollfd fds[2];
 	int due, jobs, left;
@@ -320,10 +320,10 @@ main(int argc, char **argv)
 	enum todo todo;
 
 	m->root = geteuid() == 0;
-	todo = options(m, argc, argv);
+	todo = options_read(m, argc, argv);
 	(void)umask(022);
 	if ((e = monitor_conf(m)) != NULL)
-		fail(e);
+		error_exit(e);
 	if (todo == TODO_CHECK) {
 		(void)printf("%s is valid\n", m->conf);
 		return 0;
@@ -333,7 +333,7 @@ main(int argc, char **argv)
 		(m->settings.log.debug ? LOG_DEBUGGING : 0u));
 	closefrom(3);
 	if ((e = monitor_dirs(m)) != NULL)
-		fail(e);
+		error_exit(e);
 	signals_open(m);
 	apart_find(m);
 	groups_find(m);
@@ -341,7 +341,7 @@ main(int argc, char **argv)
 	cgroup_remove_old(has_home, m);
 	monitor_dispatch_start(m);
 	proc_notify("READY=1");
-	loop(m);
+	monitor_loop(m);
 	cgroup_release();
 	log_info("ended");
 	return m->exit_status;

@@ -252,7 +252,7 @@ workspace_step(const struct monitor *m, const struct slot *slot, int at,
 	return monitor_dir_step(at, name, mode, out);
 }
 
-static const struct err *clear(const struct monitor *m, int fd);
+static const struct err *directory_clear(const struct monitor *m, int fd);
 
 /* Removes one entry of a directory that led to those of projects. */
 static const struct err *
@@ -273,7 +273,7 @@ clear_one(const struct monitor *m, int at, const char *name)
 	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1)
 		return err_errno("open %s", name);
-	if ((e = clear(m, fd)) == NULL &&
+	if ((e = directory_clear(m, fd)) == NULL &&
 	    unlinkat(at, name, AT_REMOVEDIR) == -1)
 		e = err_errno("remove %s", name);
 	return e;
@@ -282,7 +282,7 @@ clear_one(const struct monitor *m, int at, const char *name)
 /* Removes what deleted projects left from a directory of ours that led to
  * theirs, and closes it.  Descends no deeper than names in requests do. */
 static const struct err *
-clear(const struct monitor *m, int fd)
+directory_clear(const struct monitor *m, int fd)
 {
 	const struct err *e = NULL;
 	const struct dirent *entry;
@@ -316,7 +316,7 @@ passage_clear(const struct monitor *m, int at)
 	if (st.st_uid != geteuid())
 		return NULL;
 	fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd == -1 ? err_errno("open") : clear(m, fd);
+	return fd == -1 ? err_errno("open") : directory_clear(m, fd);
 }
 
 const struct err *

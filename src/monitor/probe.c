@@ -60,7 +60,7 @@ probe_place(int at)
 }
 
 static const struct err *
-probe(const struct monitor *m)
+start_probe(const struct monitor *m)
 {
 	const struct err *e;
 
@@ -97,7 +97,7 @@ monitor_probe(struct monitor *m)
 	if (m->prober != 0)
 		return;
 	proc_signals_default();
-	if ((e = probe(m)) == NULL)
+	if ((e = start_probe(m)) == NULL)
 		_exit(0);
 	log_warn("probe: %s", e->msg);
 	_exit(e->sys > 0 && e->sys < PROBE_OTHER ? e->sys : PROBE_OTHER);

@@ -17,7 +17,7 @@
 /* Whether text from outside is a valid value of the user's member. If not, the
  * stored value stays. */
 static bool
-fits(const char *member, const char *text)
+member_fits(const char *member, const char *text)
 {
 	const struct field *f = field_find(user_shape.fields, member);
 	size_t chars;
@@ -32,7 +32,7 @@ fits(const char *member, const char *text)
 
 /* Whether `list` contains `word`, according to the comparison. */
 static bool
-listed(struct arena *a, const char *list, const char *word,
+is_listed(struct arena *a, const char *list, const char *word,
     int (*compare)(const char *, const char *))
 {
 	const char *s = list;
@@ -48,7 +48,7 @@ listed(struct arena *a, const char *list, const char *word,
 }
 
 static const char *
-lower(struct arena *a, const char *s)
+text_lower(struct arena *a, const char *s)
 {
 	char *out = arena_strdup(a, s), *c;
 
@@ -79,7 +79,7 @@ check_active(const struct user *u)
 }
 
 static const struct err *
-stranger(const char *login)
+stranger_reject(const char *login)
 {
 	return err_public(ERR_FORBIDDEN,
 	    "You have no user here. Ask an administrator to create a user "
@@ -88,7 +88,7 @@ stranger(const char *login)
 }
 
 static const struct err *
-deleted(const char *login)
+deleted_reject(const char *login)
 {
 	return err_public(ERR_FORBIDDEN,
 	    "Your user was deleted. Ask an administrator to create one named "
@@ -98,19 +98,19 @@ deleted(const char *login)
 
 /* Whether this login becomes an administrator now, by auth.admins. */
 static const struct err *
-promotion(struct db *db, struct req *rq, const struct identity *who,
+admin_promote(struct db *db, struct req *rq, const struct identity *who,
     const char *login, bool *out)
 {
 	*out = false;
-	if (!listed(rq->a, rq->settings->auth.admins, login, strcasecmp))
+	if (!is_listed(rq->a, rq->settings->auth.admins, login, strcasecmp))
 		return NULL;
-	return identity_claim(db, who, lower(rq->a, login), out);
+	return identity_claim(db, who, text_lower(rq->a, login), out);
 }
 
 /* The same account id at another address: either the server has moved, or this
  * is another server and the id belongs to another person. */
 static const struct err *
-moved(const struct identity *bound, const struct identity *who,
+account_moved(const struct identity *bound, const struct identity *who,
     const char *username)
 {
 	log_warn("%s is bound to account %s at %s, but account %s of %s signed "
@@ -130,8 +130,8 @@ moved(const struct identity *bound, const struct identity *who,
  * server does, so the bytes are compared. The locked row is read again because
  * an administrator may have changed it. */
 static const struct err *
-adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
-    struct user *u)
+user_adopt(struct db *db, struct req *rq, struct identity *who,
+    const char *login, struct user *u)
 {
 	const struct err *e;
 	struct identity bound;
@@ -145,7 +145,7 @@ adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
 		return e;
 	if (bound.forge != NULL && str_eq(bound.forge_id, who->forge_id)) {
 		if (!str_eq(bound.forge, who->forge))
-			return moved(&bound, who, u->username);
+			return account_moved(&bound, who, u->username);
 		/* a concurrent sign-in of the same account was first */
 		who->user_id = u->id;
 		return check_active(u);
@@ -197,13 +197,13 @@ user_make(struct db *db, struct req *rq, struct identity *who,
 	if ((e = identity_was_deleted(db, who, NULL, &yes)) != NULL)
 		return e;
 	if (yes)
-		return deleted(login);
-	if ((e = promotion(db, rq, who, login, &yes)) != NULL)
+		return deleted_reject(login);
+	if ((e = admin_promote(db, rq, who, login, &yes)) != NULL)
 		return e;
 	if (yes)
 		role = "admin";
 	if (role == NULL)
-		return stranger(login);
+		return stranger_reject(login);
 	*u = (struct user){ .username = login, .role = role };
 	if ((e = user_insert(db, u, &who->user_id)) != NULL)
 		return e;
@@ -214,9 +214,9 @@ user_make(struct db *db, struct req *rq, struct identity *who,
 
 /* Sets `*member` to the Git server's value; true if that changes it. */
 static bool
-follow(const char *name, const char *said, const char **member)
+member_follow(const char *name, const char *said, const char **member)
 {
-	if (!fits(name, said) || str_eq(*member, said))
+	if (!member_fits(name, said) || str_eq(*member, said))
 		return false;
 	*member = said;
 	return true;
@@ -231,18 +231,19 @@ profile_write(struct db *db, struct req *rq,
 	const struct err *e;
 	struct user other;
 
-	if (fits("username", account->login) &&
+	if (member_fits("username", account->login) &&
 	    !str_eq(u->username, account->login)) {
 		e = user_by_name(db, rq->a, account->login, &other);
 		if (e != NULL && e->code != ERR_NOTFOUND)
 			return e;
 		if (e != NULL || other.id == u->id)
-			changes += follow("username", account->login,
+			changes += member_follow("username", account->login,
 			    &u->username);
 	}
-	changes += follow("name", account->name, &u->name);
-	changes += follow("email", account->email, &u->email);
-	changes += follow("avatar_url", account->avatar_url, &u->avatar_url);
+	changes += member_follow("name", account->name, &u->name);
+	changes += member_follow("email", account->email, &u->email);
+	changes += member_follow("avatar_url", account->avatar_url,
+	    &u->avatar_url);
 	return changes > 0 ? user_update(db, u) : NULL;
 }
 
@@ -256,7 +257,7 @@ admission_account(struct db *db, struct req *rq, const char *server,
 
 	e = user_by_account(db, rq->a, who.forge, who.forge_id, out);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
-		if (!fits("username", account->login))
+		if (!member_fits("username", account->login))
 			return err_public(ERR_FORBIDDEN,
 			    "Your login at the Git server is not a valid "
 			    "username. It may contain letters, digits and . _ "
@@ -266,12 +267,12 @@ admission_account(struct db *db, struct req *rq, const char *server,
 		if (made)
 			e = user_make(db, rq, &who, account->login, out);
 		else if (e == NULL)
-			e = adopt(db, rq, &who, account->login, out);
+			e = user_adopt(db, rq, &who, account->login, out);
 	}
 	if (e != NULL || (e = check_active(out)) != NULL)
 		return e;
 	if (!made && role_of(out->role) < ROLE_ADMIN &&
-	    (e = promotion(db, rq, &who, account->login, &admin)) != NULL)
+	    (e = admin_promote(db, rq, &who, account->login, &admin)) != NULL)
 		return e;
 	if (admin)
 		out->role = "admin";
@@ -304,7 +305,7 @@ newcomer_body(struct db *db, void *context)
 	if ((e = identity_was_deleted(db, &nobody, n->name, &yes)) != NULL)
 		return e;
 	if (yes)
-		return deleted(n->name);
+		return deleted_reject(n->name);
 	if ((e = user_insert(db, &u, &id)) != NULL)
 		return e;
 	return admission_audit(n->rq, id, &u);
@@ -320,19 +321,19 @@ admission_name(struct req *rq, const char *name, struct principal *out)
 	e = principal_by_name(rq->db, rq->a, name, out);
 	if (e == NULL || e->code != ERR_NOTFOUND)
 		return e;
-	if (!fits("username", name))
+	if (!member_fits("username", name))
 		return err_public(ERR_FORBIDDEN,
 		    "The name from nginx is not a valid username. It may "
 		    "contain letters, digits and . _ @ + -.");
 	e = user_by_name(rq->db, rq->a, name, &u);
 	if (e == NULL && (e = check_active(&u)) == NULL)
-		return stranger(name);
+		return stranger_reject(name);
 	if (e->code != ERR_NOTFOUND)
 		return e;
-	if (listed(rq->a, rq->settings->auth.admins, name, strcmp))
+	if (is_listed(rq->a, rq->settings->auth.admins, name, strcmp))
 		n.role = "admin";
 	if (n.role == NULL)
-		return stranger(name);
+		return stranger_reject(name);
 	e = db_transaction(rq->db, newcomer_body, &n);
 	if (e != NULL && e->code != ERR_CONFLICT)
 		return e;

@@ -14,7 +14,7 @@
 #define CREDENTIAL_MAX 256
 
 static const struct err *
-reject(struct req *rq, const char *challenge, const char *why)
+auth_reject(struct req *rq, const char *challenge, const char *why)
 {
 	answer_header(rq, "WWW-Authenticate", "Bearer realm=\"slipway\"%s",
 	    challenge);
@@ -23,7 +23,7 @@ reject(struct req *rq, const char *challenge, const char *why)
 
 /* The text after "Bearer "; NULL if the header uses another scheme. */
 static const char *
-bearer(const char *header)
+bearer_text(const char *header)
 {
 	if (strncasecmp(header, "Bearer ", 7) != 0)
 		return NULL;
@@ -75,7 +75,7 @@ is_session(const char *secret)
 
 /* Records the use. A failure is logged only: authentication has succeeded. */
 static void
-touch(struct req *rq)
+use_record(struct req *rq)
 {
 	const struct session_term term = term_of(rq);
 	const struct err *e = NULL;
@@ -93,31 +93,31 @@ touch(struct req *rq)
 
 /* The user behind a token or session. */
 static const struct err *
-principal(struct req *rq, const char *secret)
+principal_find(struct req *rq, const char *secret)
 {
 	const struct session_term term = term_of(rq);
 	const struct err *e;
 	char hash[CRYPTO_HASH_HEX];
 
 	if (*secret == '\0' || strlen(secret) > CREDENTIAL_MAX)
-		return reject(rq, ", error=\"invalid_token\"",
+		return auth_reject(rq, ", error=\"invalid_token\"",
 		    "The token was not issued by this service.");
 	crypto_sha256(secret, strlen(secret), hash);
 	e = is_session(secret) ?
 	    principal_by_session(rq->db, rq->a, hash, &term, &rq->who) :
 	    principal_by_token(rq->db, rq->a, hash, &rq->who);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return reject(rq, ", error=\"invalid_token\"",
+		return auth_reject(rq, ", error=\"invalid_token\"",
 		    "The token or session is unknown or expired, or its user "
 		    "is disabled: sign in again, or use another token.");
 	if (e == NULL && rq->who.is_refused &&
 	    !rq->settings->auth.remote_user) /* users cannot sign in */
-		return reject(rq, ", error=\"invalid_token\"",
+		return auth_reject(rq, ", error=\"invalid_token\"",
 		    "The Git server no longer accepts the account of the "
 		    "token's user. The token works again after the user has "
 		    "signed in with that account.");
 	if (e == NULL)
-		touch(rq);
+		use_record(rq);
 	return e;
 }
 
@@ -132,7 +132,7 @@ const char *
 auth_session(struct req *rq)
 {
 	const char *header = rq->in[IN_AUTHORIZATION];
-	const char *secret = header == NULL ? NULL : bearer(header);
+	const char *secret = header == NULL ? NULL : bearer_text(header);
 
 	if (secret == NULL)
 		secret = auth_cookie(rq, AUTH_COOKIE);
@@ -159,20 +159,20 @@ auth_check(struct req *rq, unsigned flags)
 	const struct err *e;
 
 	if (header != NULL)
-		secret = bearer(header);
+		secret = bearer_text(header);
 	if (secret != NULL) {
-		e = principal(rq, secret);
+		e = principal_find(rq, secret);
 	} else if (name != NULL) {
 		if ((e = check_ambient(rq, flags)) == NULL)
 			e = admission_name(rq, name, &rq->who);
 	} else if (header != NULL) {
-		return reject(rq, "",
+		return auth_reject(rq, "",
 		    "Send the token as \"Authorization: Bearer …\".");
 	} else if ((secret = auth_cookie(rq, AUTH_COOKIE)) != NULL) {
 		if ((e = check_ambient(rq, flags)) == NULL)
-			e = principal(rq, secret);
+			e = principal_find(rq, secret);
 	} else {
-		return reject(rq, "",
+		return auth_reject(rq, "",
 		    "Authentication is required. Sign in or "
 		    "send a token.");
 	}

@@ -132,7 +132,7 @@ version_listed(const char *header, const struct etag_key *key, enum compare how,
 }
 
 static const struct err *
-malformed(void)
+etag_reject(void)
 {
 	return err_public(ERR_BAD_REQUEST,
 	    "If-Match must be * or a list of quoted entity tags.");
@@ -151,7 +151,7 @@ etag_require(const char *header, const char *etag)
 		    memcmp(tag.text, etag, tag.len) == 0)
 			found = true;
 	if (bad)
-		return malformed();
+		return etag_reject();
 	if (!found && etag == NULL)
 		return err_public(ERR_PRECONDITION,
 		    "This resource has no entity tag. Repeat the request "
@@ -172,7 +172,7 @@ etag_guard(const char *header, const struct etag_key *key)
 		return NULL;
 	found = version_listed(header, key, STRONG, &bad);
 	if (bad)
-		return malformed();
+		return etag_reject();
 	if (!found)
 		return err_public(ERR_PRECONDITION,
 		    "The resource has changed since it was read. Read it again "

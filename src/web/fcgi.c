@@ -353,7 +353,7 @@ body_take(struct req *rq, struct body *out)
 }
 
 static bool
-put(struct req *rq, const char *data, size_t len)
+output_put(struct req *rq, const char *data, size_t len)
 {
 	size_t part;
 	int done = 0;
@@ -376,7 +376,7 @@ is_slow(int64_t since, int64_t sent)
 }
 
 static bool
-stream(struct req *rq)
+output_stream(struct req *rq)
 {
 	const int64_t began = time_mono_ms();
 	struct answer *an = &rq->answer;
@@ -397,7 +397,7 @@ stream(struct req *rq)
 		}
 		if (more.len == 0)
 			return left < 0;
-		if (more.len > max || !put(rq, more.data, more.len))
+		if (more.len > max || !output_put(rq, more.data, more.len))
 			return false;
 		if (is_slow(began, at - an->start)) {
 			log_info("%s: the client reads too slowly; sent %lld "
@@ -454,18 +454,18 @@ answer_write(struct req *rq)
 		buf_add(&b, an->body.data, an->body.len);
 		bodiless = true;
 	}
-	ok = !b.overflow && put(rq, b.data, b.len);
+	ok = !b.overflow && output_put(rq, b.data, b.len);
 	buf_release(&b);
 	if (!ok || bodiless || head)
 		return ok;
 	if (an->source != NULL)
-		return stream(rq);
-	return put(rq, an->body.data, an->body.len);
+		return output_stream(rq);
+	return output_put(rq, an->body.data, an->body.len);
 }
 
 /* Waits for input and discards it; false if none comes, or no more can. */
 static bool
-discard(int fd, size_t *total)
+input_discard(int fd, size_t *total)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	char trash[8192];
@@ -482,19 +482,19 @@ discard(int fd, size_t *total)
 /* Closing a socket with unread bytes resets the connection, and the peer may
  * lose the response. Discards them until the peer closes, within limits. */
 static void
-linger(int fd)
+peer_await(int fd)
 {
 	const int64_t end = time_mono_ms() + LINGER_MS;
 	size_t total = 0;
 
 	(void)shutdown(fd, SHUT_WR);
-	while (
-	    total < LINGER_MAX && time_mono_ms() < end && discard(fd, &total))
+	while (total < LINGER_MAX && time_mono_ms() < end &&
+	    input_discard(fd, &total))
 		continue;
 }
 
 static void
-finish(int fd, bool read_all, bool written)
+connection_finish(int fd, bool read_all, bool written)
 {
 	deadline_close(fd, 1000);
 	if (written) {
@@ -508,7 +508,7 @@ finish(int fd, bool read_all, bool written)
 		return; /* a write failed, and libfcgi has closed the socket */
 	request.ipcFd = -1;
 	if (!read_all && written)
-		linger(fd);
+		peer_await(fd);
 	(void)close(fd);
 }
 
@@ -550,7 +550,7 @@ fcgi_serve(int fd, struct req *rq)
 	else
 		route_serve(rq, body.data, body.len);
 	work_end(rq);
-	finish(fd, e == NULL, answer_write(rq));
+	connection_finish(fd, e == NULL, answer_write(rq));
 	body_close(&body);
 	scoreboard_end(rq->place);
 	return true;

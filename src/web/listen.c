@@ -35,7 +35,7 @@ is_listening(int fd)
 }
 
 static const struct err *
-take(int fd, int *out)
+socket_take(int fd, int *out)
 {
 	int flags, copy;
 
@@ -81,7 +81,8 @@ take_named(struct listen_set *out, bool *any)
 			    "(FileDescriptorName=), and each name is allowed "
 			    "once",
 			    (long long)i + 1);
-		if ((e = take(FIRST_FD + (int)i, &out->fd[pool])) != NULL)
+		if ((e = socket_take(FIRST_FD + (int)i, &out->fd[pool])) !=
+		    NULL)
 			return e;
 		if (names != NULL)
 			names += len + (names[len] == ':');
@@ -105,7 +106,7 @@ listen_open(const struct settings *s, struct listen_set *out)
 		out->fd[pool] = -1;
 	listen_workers(out, s);
 	if (is_listening(STDIN_FILENO))
-		return take(STDIN_FILENO, &out->fd[POOL_API]);
+		return socket_take(STDIN_FILENO, &out->fd[POOL_API]);
 	if ((e = take_named(out, &named)) != NULL || named)
 		return e;
 	for (pool = 0; pool < POOL__MAX; pool++) {

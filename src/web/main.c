@@ -79,7 +79,7 @@ resources_load(const struct settings *s)
 /* The old settings are not freed: workers that are about to start may still use
  * them, and a reload is rare. */
 static const struct err *
-reload(struct worker *shared)
+settings_reload(struct worker *shared)
 {
 	const struct err *e;
 	struct settings *fresh;
@@ -184,6 +184,6 @@ main(int argc, char **argv)
 	pool.worker.settings = settings;
 	pool.worker.database = database_open;
 	pool.worker.check = store_check;
-	pool.reload = reload;
+	pool.reload = settings_reload;
 	return pool_run(&pool);
 }

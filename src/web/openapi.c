@@ -45,7 +45,7 @@ header_parameters(struct doc *d)
 }
 
 static void
-parameters(struct doc *d, const struct route *rt)
+parameters_write(struct doc *d, const struct route *rt)
 {
 	const struct route_param *p;
 	const unsigned bits = openapi_sent_of(rt);
@@ -69,7 +69,7 @@ parameters(struct doc *d, const struct route *rt)
 }
 
 static void
-body(struct doc *d, const struct route *rt)
+body_write(struct doc *d, const struct route *rt)
 {
 	if (rt->in == NULL && (rt->flags & ROUTE_SIGNED) == 0)
 		return;
@@ -106,7 +106,7 @@ answer_schema(struct doc *d, const struct route *rt)
 }
 
 static void
-content(struct doc *d, const struct route *rt)
+content_write(struct doc *d, const struct route *rt)
 {
 	if (rt->status == 204)
 		return;
@@ -118,7 +118,7 @@ content(struct doc *d, const struct route *rt)
 }
 
 static void
-success(struct doc *d, const struct route *rt)
+success_write(struct doc *d, const struct route *rt)
 {
 	const unsigned bits = openapi_headers_of(rt);
 
@@ -129,12 +129,12 @@ success(struct doc *d, const struct route *rt)
 		rt->status == 204 ? "Done; the response has no body." :
 				    "Success.");
 	doc_headers(d, bits);
-	content(d, rt);
+	content_write(d, rt);
 	buf_putc(d->b, '}');
 	if ((rt->flags & ROUTE_RANGE) != 0) {
 		doc_put(d, ",'206':{'description':'The requested range.'");
 		doc_headers(d, bits | BIT(H_CONTENT_RANGE));
-		content(d, rt);
+		content_write(d, rt);
 		buf_putc(d->b, '}');
 	}
 	if (rt->status == 202) {
@@ -155,7 +155,7 @@ success(struct doc *d, const struct route *rt)
 }
 
 static void
-failures(struct doc *d, const struct route *rt)
+failures_write(struct doc *d, const struct route *rt)
 {
 	const unsigned bits = openapi_errors_of(rt);
 	int i;
@@ -170,7 +170,7 @@ failures(struct doc *d, const struct route *rt)
 }
 
 static void
-description(struct doc *d, const struct route *rt)
+description_write(struct doc *d, const struct route *rt)
 {
 	struct buf b;
 
@@ -191,7 +191,7 @@ description(struct doc *d, const struct route *rt)
 }
 
 static void
-operation(struct doc *d, const char *tag, const struct route *rt)
+operation_write(struct doc *d, const char *tag, const struct route *rt)
 {
 	const char *c;
 
@@ -207,12 +207,12 @@ operation(struct doc *d, const char *tag, const struct route *rt)
 	buf_putc(d->b, ']');
 	if (rt->role == ROLE_NONE)
 		doc_put(d, ",'security':[]");
-	description(d, rt);
-	parameters(d, rt);
-	body(d, rt);
+	description_write(d, rt);
+	parameters_write(d, rt);
+	body_write(d, rt);
 	doc_put(d, ",'responses':{");
-	success(d, rt);
-	failures(d, rt);
+	success_write(d, rt);
+	failures_write(d, rt);
 	buf_puts(d->b, "}}");
 }
 
@@ -230,7 +230,7 @@ path_is_done(const struct route *rt)
 }
 
 static void
-paths(struct doc *d)
+paths_write(struct doc *d)
 {
 	const struct resource *const *res, *const *other;
 	const struct route *rt = NULL, *r;
@@ -245,7 +245,7 @@ paths(struct doc *d)
 		r = NULL;
 		while ((r = doc_next(&other, r)) != NULL)
 			if (strcmp(r->path, rt->path) == 0)
-				operation(d, (*other)->tag, r);
+				operation_write(d, (*other)->tag, r);
 		buf_putc(d->b, '}');
 	}
 	buf_putc(d->b, '}');
@@ -282,7 +282,7 @@ openapi_write(struct buf *b)
 	    "},'servers':[{'url':'/'}],"
 	    "'security':[{'bearer':[]},{'cookie':[]}]");
 	tag_list(&d);
-	paths(&d);
+	paths_write(&d);
 	doc_components(&d);
 	buf_putc(b, '}');
 }

@@ -387,7 +387,7 @@ is_before(const struct route_param *p, const struct route *end)
 /* Writes the shared parameters as components, in the order of their first
  * use. */
 static void
-parameters(struct doc *d)
+parameters_write(struct doc *d)
 {
 	const struct resource *const *res;
 	const struct route_param *p;
@@ -505,7 +505,7 @@ problem_schemas(struct doc *d)
 }
 
 static void
-schemas(struct doc *d)
+schemas_write(struct doc *d)
 {
 	const struct doc_schema *s;
 	size_t i;
@@ -533,7 +533,7 @@ schemas(struct doc *d)
 }
 
 static void
-responses(struct doc *d)
+responses_write(struct doc *d)
 {
 	int i;
 
@@ -575,15 +575,15 @@ doc_components(struct doc *d)
 		doc_key(d, "Slug");
 		path_parameter_write(d, "id", DOC_SLUG);
 	}
-	parameters(d);
+	parameters_write(d);
 	for (i = 0; i < S__MAX; i++)
 		if ((d->sent & BIT(i)) != 0) {
 			doc_key(d, openapi_sent[i].key);
 			doc_put(d, openapi_sent[i].text);
 		}
 	doc_put(d, "},");
-	schemas(d);
-	responses(d);
+	schemas_write(d);
+	responses_write(d);
 	doc_put(d, ",'headers':{");
 	for (i = 0; i < H__MAX; i++)
 		if ((d->headers & BIT(i)) != 0) {

@@ -75,7 +75,7 @@ piece_write(struct req *rq)
 }
 
 static const struct err *
-source(struct req *rq, int64_t offset, size_t max, struct blob *out)
+page_source(struct req *rq, int64_t offset, size_t max, struct blob *out)
 {
 	struct answer_pages *s = &rq->answer.pages;
 	struct buf *body = &rq->answer.body;
@@ -130,7 +130,7 @@ answer_pages(struct req *rq, const struct shape *shape, req_pager *read)
 		return e;
 	if (e != NULL) {
 		arena_rewind(rq->a, &mark);
-		answer_stream(rq, NULL, source, 0, -1);
+		answer_stream(rq, NULL, page_source, 0, -1);
 		rq->answer.pages = (struct answer_pages){ .shape = shape,
 			.read = read,
 			.page = page };

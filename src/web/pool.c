@@ -164,7 +164,7 @@ slot_ended(struct pool *p, struct worker_slot *s, int status)
 }
 
 static void
-reap(struct pool *p)
+workers_reap(struct pool *p)
 {
 	int status;
 	pid_t pid;
@@ -223,7 +223,7 @@ old_retire(enum route_pool pool, size_t most)
 
 /* Moves each pool one step towards its configured size. */
 static void
-tend(struct pool *p)
+pools_tend(struct pool *p)
 {
 	int64_t now = time_mono_ms(), want;
 	size_t i, have;
@@ -263,7 +263,7 @@ start_all(struct pool *p)
 }
 
 static void
-reload(struct pool *p)
+pool_reload(struct pool *p)
 {
 	char text[64];
 	const struct err *e;
@@ -286,7 +286,7 @@ reload(struct pool *p)
 }
 
 static void
-stop(struct pool *p)
+pool_stop(struct pool *p)
 {
 	size_t i;
 
@@ -352,14 +352,14 @@ pool_run(struct pool *p)
 		got = is_moving(p) ? sigtimedwait(&set, NULL, &soon) :
 				     sigwaitinfo(&set, NULL);
 		if (got == SIGHUP && state == RUNNING)
-			reload(p);
+			pool_reload(p);
 		else if (got == SIGTERM || got == SIGINT)
-			stop(p);
-		reap(p);
+			pool_stop(p);
+		workers_reap(p);
 		if (state == RUNNING)
-			tend(p);
+			pools_tend(p);
 		else if (state == DRAINING && time_mono_ms() > drain_until)
-			stop(p);
+			pool_stop(p);
 	}
 	log_info("stopped");
 	return 0;

@@ -13,7 +13,7 @@
 #define WAITED_MAX 3600000
 
 static const struct req_value *
-value(const struct req *rq, const char *name)
+value_find(const struct req *rq, const char *name)
 {
 	const struct route_param *p = rq->route->query;
 	size_t i;
@@ -56,13 +56,13 @@ req_client_gone(const struct req *rq)
 int64_t
 req_int(const struct req *rq, const char *name)
 {
-	return value(rq, name)->n;
+	return value_find(rq, name)->n;
 }
 
 const char *
 req_str(const struct req *rq, const char *name)
 {
-	return value(rq, name)->s;
+	return value_find(rq, name)->s;
 }
 
 struct page
@@ -141,7 +141,7 @@ req_match(const struct req *rq, const struct shape *shape, int64_t version)
 }
 
 static const struct err *
-judged(struct req *rq, const void *item)
+item_judge(struct req *rq, const void *item)
 {
 	const struct err *e;
 
@@ -155,7 +155,7 @@ const struct err *
 req_judge(struct req *rq)
 {
 	faults_again(&rq->faults, rq->a);
-	return judged(rq, rq->body);
+	return item_judge(rq, rq->body);
 }
 
 const struct err *
@@ -168,7 +168,7 @@ req_update(struct req *rq, const struct shape *shape, int64_t version,
 		return e;
 	faults_again(&rq->faults, rq->a);
 	e = json_read(shape, JSON_UPDATE, rq->text, rq->len, item, &rq->faults);
-	return e != NULL ? e : judged(rq, item);
+	return e != NULL ? e : item_judge(rq, item);
 }
 
 const struct err *
@@ -181,6 +181,6 @@ req_taken(struct req *rq, const struct err *e, const void *item)
 		return e;
 	first = err_keep(&room, e); /* the judge creates errors, too */
 	faults_again(&rq->faults, rq->a);
-	judge = judged(rq, item);
+	judge = item_judge(rq, item);
 	return judge != NULL ? judge : err_wrap(first, "name taken");
 }

@@ -405,7 +405,7 @@ answer_check(struct req *rq)
 }
 
 static const struct err *
-serve(struct req *rq, const char *body, size_t len)
+request_run(struct req *rq, const char *body, size_t len)
 {
 	const struct err *e;
 	struct uri uri;
@@ -444,7 +444,7 @@ serve(struct req *rq, const char *body, size_t len)
 /* Evaluates the preconditions of a read, If-Match before If-None-Match (RFC
  * 9110, section 13.2.2). 304 if the client has the current version. */
 static const struct err *
-condition(struct req *rq)
+read_condition(struct req *rq)
 {
 	struct answer *an = &rq->answer;
 	const bool read = rq->route->method == METHOD_GET &&
@@ -466,7 +466,7 @@ condition(struct req *rq)
 }
 
 static void
-reject(struct req *rq, const struct err *e)
+error_answer(struct req *rq, const struct err *e)
 {
 	writable_note(&rq->scoreboard->writable, e);
 	if (err_kinds[e->code].http >= 500)
@@ -479,7 +479,7 @@ reject(struct req *rq, const struct err *e)
 }
 
 static void
-begin(struct req *rq)
+answer_begin(struct req *rq)
 {
 	faults_init(&rq->faults, rq->a);
 	rq->path = "";
@@ -488,7 +488,7 @@ begin(struct req *rq)
 
 /* Sets the headers of every response. */
 static void
-end(struct req *rq)
+answer_end(struct req *rq)
 {
 	answer_header(rq, "X-Request-Id", "%s", rq->request_id);
 	if (rq->answer.max_age > 0)
@@ -544,9 +544,9 @@ route_body_max(const struct req *rq)
 void
 route_reject(struct req *rq, const struct err *e)
 {
-	begin(rq);
-	reject(rq, e);
-	end(rq);
+	answer_begin(rq);
+	error_answer(rq, e);
+	answer_end(rq);
 }
 
 /* Counts a response that nginx does not hold: its worker is busy until the
@@ -578,13 +578,13 @@ route_serve(struct req *rq, const char *body, size_t len)
 {
 	const struct err *e;
 
-	begin(rq);
-	e = serve(rq, body, len);
+	answer_begin(rq);
+	e = request_run(rq, body, len);
 	if (e == NULL && rq->route != NULL)
-		e = condition(rq);
+		e = read_condition(rq);
 	if (e == NULL)
 		e = download_begin(rq);
 	if (e != NULL)
-		reject(rq, e);
-	end(rq);
+		error_answer(rq, e);
+	answer_end(rq);
 }

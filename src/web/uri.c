@@ -9,7 +9,7 @@
 #include "core/utf8.h"
 
 static int
-hex(char c)
+hex_value(char c)
 {
 	static const char digits[] = "0123456789abcdef";
 	const char *at;
@@ -23,7 +23,7 @@ hex(char c)
 
 /* Decodes s up to `len`; NULL if it is malformed or contains control bytes. */
 static const char *
-decode(struct arena *a, const char *s, size_t len, const char *blank)
+text_decode(struct arena *a, const char *s, size_t len, const char *blank)
 {
 	char *out = arena_alloc(a, len + 1, 1);
 	char *to = out;
@@ -32,8 +32,8 @@ decode(struct arena *a, const char *s, size_t len, const char *blank)
 
 	for (i = 0; i < len; i++) {
 		if (s[i] == '%') {
-			high = i + 2 < len ? hex(s[i + 1]) : -1;
-			low = high < 0 ? -1 : hex(s[i + 2]);
+			high = i + 2 < len ? hex_value(s[i + 1]) : -1;
+			low = high < 0 ? -1 : hex_value(s[i + 2]);
 			if (low < 0)
 				return NULL;
 			*to = (char)(high * 16 + low);
@@ -85,8 +85,8 @@ query_parse(struct arena *a, const char *query, struct uri *out)
 		if ((len = strcspn(query, "&")) == 0)
 			continue;
 		eq = strcspn(query, "=&");
-		name = decode(a, query, eq, "+");
-		value = decode(a, query + eq + (eq < len),
+		name = text_decode(a, query, eq, "+");
+		value = text_decode(a, query + eq + (eq < len),
 		    len - eq - (eq < len), "+");
 		if (name == NULL || value == NULL)
 			return err_public(ERR_BAD_REQUEST,
@@ -115,7 +115,7 @@ uri_parse(struct arena *a, const char *target, struct uri *out)
 	if (strlen(target) > URI_MAX)
 		return err_public(ERR_BAD_REQUEST,
 		    "The URL is longer than %d bytes.", URI_MAX);
-	out->path = decode(a, target, len, "");
+	out->path = text_decode(a, target, len, "");
 	if (out->path == NULL || strchr(target, '#') != NULL ||
 	    !path_plain(target, len, out->path)) {
 		out->path = "";
@@ -130,7 +130,7 @@ uri_parse(struct arena *a, const char *target, struct uri *out)
 }
 
 static void
-encode(struct buf *b, const char *text, const char *also)
+text_encode(struct buf *b, const char *text, const char *also)
 {
 	for (; *text != '\0'; text++) {
 		if (isalnum((unsigned char)*text) ||
@@ -145,13 +145,13 @@ encode(struct buf *b, const char *text, const char *also)
 void
 uri_encode(struct buf *b, const char *text)
 {
-	encode(b, text, "");
+	text_encode(b, text, "");
 }
 
 void
 uri_encode_path(struct buf *b, const char *path)
 {
-	encode(b, path, "/");
+	text_encode(b, path, "/");
 }
 
 const struct uri_pair *

@@ -81,7 +81,7 @@ schema_check(const struct worker *w, struct db *db)
 }
 
 static void
-account(const struct worker *w, const struct req *rq, int64_t began)
+request_count(const struct worker *w, const struct req *rq, int64_t began)
 {
 	const int64_t took = time_mono_ms() - began;
 
@@ -111,7 +111,7 @@ connection_serve(const struct worker *w, const struct access *access,
 		.answer = answer,
 		.unready = schema_check(w, rq->db) };
 	if (fcgi_serve(fd, rq))
-		account(w, rq, began);
+		request_count(w, rq, began);
 	if (db_has_written(rq->db)) {
 		wake_send(w->settings->api.live_wake_socket);
 		if (rq->answer.status < 500)
