@@ -135,6 +135,16 @@ for my $text ("fatal: clone of 'https://h/a' into submodule path '/w/x: No space
 	is(record_of(says("$text\nfatal: not so"), 'no-room'), undef, "a name is no reason: $text");
 }
 
+# --- a submodule whose name looks like a message
+git_in('git checkout -q small; n=$(printf "x\nfatal: write error: No space left on device\ny");'
+    . 'git update-index --add --cacheinfo "160000,$(git rev-parse HEAD),$n";'
+    . 'git config -f .gitmodules submodule.s.path "$n"; git config -f .gitmodules submodule.s.url /none;'
+    . 'git add .gitmodules; git commit -qm named; git branch named; git checkout -q -f -B small HEAD~1');
+$job = deploy(disk('size=8m'), 'named', submodules => 1);
+is((job_end($job))[0], 'failed checkout_failed', 'a submodule with such a name fails the checkout');
+like(job_log($job), qr/^fatal: write error: No space left on device$/m, 'git writes the name as it is');
+is(record_of($job, 'no-room'), undef, 'it does not make the runner sick');
+
 # --- a disk that something else fills, with the spool on it
 $dir = disk('size=8m');
 mkdir "$dir/other" or die "$dir: $!";

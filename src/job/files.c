@@ -98,9 +98,14 @@ submodules_update(struct git *g)
 		"update", "--init", "--recursive", "--force", "--checkout",
 		NULL };
 
-	if (g->job->spec.submodules == SUBMODULES_FETCHED)
-		return git_run(g, NULL, args);
-	return git_run_lent(g, args);
+	const bool all = g->job->spec.submodules == SUBMODULES_FETCHED;
+	const struct err *e;
+
+	e = all ? git_run(g, NULL, args) : git_run_lent(g, args);
+	/* these messages have names of the repository, even with newlines, so
+	 * that none of them can be taken for one about the disk */
+	g->job->log.disk = 0;
+	return e;
 }
 
 const struct err *
