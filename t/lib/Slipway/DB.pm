@@ -247,8 +247,9 @@ sub client {
 sub sql {
 	my ($self, $text, $base) = @_;
 	my ($status, $out, $err);
-	poll(120, sub { ($status, $out, $err) = $self->client($text,
-	    $base); return $status !~ /^(?:1047|1180)$/ });
+	# a single statement that is rolled back, for a deadlock, can run again
+	my $again = $text =~ /;\s*\S/ ? qr/^(?:1047|1180)$/ : qr/^(?:1047|1180|1213)$/;
+	poll(120, sub { ($status, $out, $err) = $self->client($text, $base); return $status !~ $again });
 	die "sql: $err" if $status != 0;
 	chomp $out;
 	return $out;
