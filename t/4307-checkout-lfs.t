@@ -170,6 +170,16 @@ my $stored = sub { return "$_[0]{workspace}/.git/lfs/objects/" . join '/', $_[1]
 	    body => 'away');
 	like(job_log(deploy($site, git_patience => 100)), qr/^==> waiting for the Git server: Git LFS/m,
 	    'a server that is away may come back');
+	for my $status (429, 500) {
+		$forge->clear_faults;
+		$forge->fault(qr{info/lfs/objects/batch}, kind => 'status', status => $status,
+		    type => 'text/plain', body => 'later');
+		like(job_log(deploy($site, git_patience => 100)),
+		    qr/^==> waiting for the Git server: Git LFS/m, "so may one that returns $status");
+	}
+	$forge->clear_faults;
+	$forge->fault(qr{info/lfs/objects/batch}, kind => 'status', status => 503, type => 'text/html',
+	    body => 'away');
 	$bad = deploy($site, after($job));
 	fails($bad, qr/^Git LFS could not fetch third\.bin.*HTTP 503/, 'a server that is away');
 	unlike(job_log($bad), qr/creating a new clone/, 'the clone stays');

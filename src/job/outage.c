@@ -49,6 +49,8 @@ static const char *const outages[] = {
 	"TLS handshake timeout",
 	"from HTTP 5",
 	"from HTTP 429",
+	": Fatal error: ", /* a status from 500 on */
+	": Rate limit exceeded: ",
 	NULL,
 };
 
