@@ -9,6 +9,7 @@ use warnings;
 use Test::More;
 use Slipway::Forge;
 use Slipway::Spool;
+use Slipway::Sshd;
 use Slipway::Test;
 
 plan(skip_all => 'no file system can be mounted here') if !own_mounts();
@@ -161,6 +162,22 @@ $job = deploy($dir, 'missing', steps => [ { script => 'true', when => 'always' }
 is((job_end($job))[0], 'failed checkout_failed', 'a branch that is missing fails the deployment');
 is(record_of($job, 'no-room'), undef, 'it does not return to the queue');
 is(job_steps($job), '0:success:0:-', 'its cleanup runs') or diag(job_log($job));
+
+# --- the disk of a Git server over SSH, which writes to the same stream as git
+SKIP: {
+	my $sshd = Slipway::Sshd->start or skip 'the shell of this account permits no login', 3;
+	my $home = tempdir();
+	run_cmd('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', "$home/user");
+	spew("$home/serve", "#!/bin/sh\n"
+	    . "echo 'fatal: cannot create /srv/x.lock: No space left on device' >&2\nexit 128\n", 0755);
+	$sshd->authorize("command=\"$home/serve\" " . slurp("$home/user.pub") =~ s/\n//r);
+	$job = deploy(disk('size=8m'), undef, repository => $sshd->url('/team/site.git'),
+	    ssh_key => slurp("$home/user"), known_hosts => $sshd->known,
+	    (is_root() ? (limits => ['-N']) : ()));
+	is((job_end($job))[0], 'failed checkout_failed', 'a Git server with a full disk fails the checkout');
+	like(job_log($job), qr/srv.*No space left on device/, 'its message is in the log');
+	is(record_of($job, 'no-room'), undef, 'it is not taken for the disk of the runner');
+}
 
 # --- an object of Git LFS that does not fit
 {

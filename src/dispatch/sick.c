@@ -32,6 +32,20 @@ sick_report(struct sick *s, const char *why)
 }
 
 void
+sick_suspect(struct sick *s, int64_t project, const char *why)
+{
+	const int64_t pause = s->pause;
+	const bool is_again = project == s->project;
+
+	sick_report(s, why);
+	s->project = project;
+	if (is_again) {
+		s->pause = pause;
+		s->at = time_mono_ms();
+	}
+}
+
+void
 sick_recover(struct sick *s)
 {
 	s->is_asked = false;

@@ -209,7 +209,7 @@ put_back_sick(struct dispatch *d, struct task *t)
 	outcome_read(d->a, t, &o);
 	end.detail = o.no_room != NULL ? o.no_room : "The reason is unknown.";
 	end.log_size = t->progress.log_at;
-	sick_report(&d->sick, end.detail);
+	sick_suspect(&d->sick, t->run.project, end.detail);
 	if (unstarted_give_back(d, &end, UNSTARTED_ANYWHERE) ==
 	    UNSTARTED_RETURNED) {
 		(void)avoid_give_back(&d->avoid, t->run.id);

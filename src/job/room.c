@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/address.h"
 #include "core/file.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -110,7 +111,12 @@ room_advice(const struct job *job, int error, char *left)
 bool
 room_fault(struct job *job, const struct err *e, const char **detail)
 {
-	int error = job->log.disk;
+	struct address ad;
+	/* over SSH, the server writes to the same stream as git */
+	int error = address_read(job->spec.repository, &ad) &&
+		address_is_ssh(&ad) ?
+	    0 :
+	    job->log.disk;
 	const char *text;
 	int64_t now = 0;
 	char *left;
