@@ -62,6 +62,14 @@ ssh_note(const struct dispatch *d, const struct claim *c)
 	       "add the public half to the repository at the Git server.";
 }
 
+/* The arena would keep it until its memory is used again. */
+static void
+key_wipe(const char *key)
+{
+	if (key != NULL)
+		explicit_bzero((char *)(uintptr_t)key, strlen(key));
+}
+
 /* The project's deploy key replaces the key of the service. */
 static const struct err *
 ssh_fill(const struct dispatch *d, const struct claim *c,
@@ -215,6 +223,7 @@ description_write(const struct dispatch *d, const struct claim *c,
 	    (clone_is_needed(c) && (e = repository_fill(d, c, &job)) != NULL))
 		return e;
 	job_description_write(out, &job);
+	key_wipe(job.ssh_key);
 	return buf_check(out);
 }
 
